@@ -1,0 +1,23 @@
+"""The mathematics of the parts: arrays in, arrays out.
+
+Shape letters, used in every docstring of this package:
+
+====== ==================================================
+letter meaning
+====== ==================================================
+B      batch
+L      query length (the sequence, where there is one)
+S      key length
+D      model width (``d_model``)
+H      query heads (``n_heads``)
+G      key/value heads (``n_kv_heads``); H is a multiple of G
+K      width of a head (``head_dim``)
+P      rotated pairs of a head, K/2
+F      width of the feed-forward layer (``d_ff``)
+V      vocabulary
+====== ==================================================
+
+Leading axes ("…") broadcast.  A floating dtype is kept; integers become float64; float16 and bfloat16 are
+computed in float32 and rounded once, at the end.  Vectors are columns, angles are counter-clockwise and in
+radians, positions count from 0.  Bad input raises ``ValueError`` before anything is changed.
+"""

@@ -1,0 +1,130 @@
+"""Checks of arguments: each returns the checked value or raises a ``ValueError`` that names it.
+
+Every message has the same three parts: the argument, what it got and what it wants.
+"""
+
+from collections.abc import Sequence
+from numbers import Integral, Real
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def _refuse(name: str, got: object, wanted: str) -> ValueError:
+    return ValueError(f"{name}: got {got!r}, want {wanted}")
+
+
+def integer(name: str, value: object, *, minimum: int = 1, multiple_of: int = 1) -> int:
+    """Return `value` as an int that is at least `minimum` and a multiple of `multiple_of`."""
+    wanted = f"an integer of at least {minimum}"
+    if multiple_of != 1:
+        wanted += " that is even" if multiple_of == 2 else f" that is a multiple of {multiple_of}"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        raise _refuse(name, value, wanted)
+    if value < minimum or value % multiple_of:
+        raise _refuse(name, int(value), wanted)
+    return int(value)
+
+
+def number(name: str, value: object, *, above: float = -np.inf, minimum: float = -np.inf) -> float:
+    """Return `value` as a finite float that is greater than `above` and at least `minimum`."""
+    wanted = "a finite number"
+    if above != -np.inf:
+        wanted += f" above {above:g}"
+    if minimum != -np.inf:
+        wanted += f" of at least {minimum:g}"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise _refuse(name, value, wanted)
+    if not (np.isfinite(value) and value > above and value >= minimum):
+        raise _refuse(name, float(value), wanted)
+    return float(value)
+
+
+def one_of(name: str, value: object, choices: Sequence[str]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if value not in choices:
+        raise _refuse(name, value, "one of " + ", ".join(map(repr, choices)))
+    return value
+
+
+def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True) -> NDArray:
+    """Return `value` as a non-empty real floating array.
+
+    Integers become float64; every floating dtype (bfloat16 of ml_dtypes included) is kept.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    value : array_like
+        What was passed.
+    min_ndim : int
+        The fewest axes it may have.
+    finite : bool
+        Refuse NaN and infinities (otherwise NaN alone is refused).
+    """
+    try:
+        out = np.asarray(value)
+    except ValueError:
+        raise _refuse(name, type(value).__name__, "an array whose rows have one length") from None
+    if out.dtype.kind in "iu":
+        out = out.astype(np.float64)
+    if not is_floating(out.dtype):
+        raise _refuse(name, f"an array of {out.dtype}", "real numbers")
+    if out.ndim < min_ndim:
+        raise _refuse(name, f"shape {out.shape}", f"at least {min_ndim} axes")
+    if out.size == 0:
+        raise _refuse(name, f"shape {out.shape}", "no empty axis")
+    if finite:
+        _refuse_bad(name, out, "finite numbers", all_finite, np.isfinite)
+    else:
+        _refuse_bad(name, out, "no NaN", lambda x: not np.isnan(x).any(), lambda x: ~np.isnan(x))
+    return out
+
+
+def _refuse_bad(name, x, wanted, quick, good) -> None:
+    if quick(x):
+        return
+    bad = np.argwhere(~good(x))
+    where = tuple(int(i) for i in bad[0])
+    raise _refuse(name, f"{x[where]} at index {where} ({len(bad)} such in all)", wanted)
+
+
+def all_finite(x: NDArray) -> bool:
+    """Tell whether every entry of a floating array is finite.
+
+    A dot product of the array with itself is read at memory speed and is finite only if every entry is;
+    where it isn't (perhaps the squares alone overflowed) the entries are looked at one by one.
+    """
+    if x.dtype in (np.float32, np.float64) and x.flags.c_contiguous:
+        flat = x.reshape(-1)
+        with np.errstate(all="ignore"):
+            if np.isfinite(np.dot(flat, flat)):
+                return True
+    return bool(np.isfinite(x).all())
+
+
+def last_axis(name: str, x: NDArray, size: int, of: str) -> None:
+    """Refuse `x` unless its last axis has `size` entries, as `of` (an argument and its axis) has."""
+    if x.shape[-1] != size:
+        raise _refuse(name, f"shape {x.shape}", f"a last axis of {size}, as {of}")
+
+
+def broadcasts(name: str, shape: tuple[int, ...], to: tuple[int, ...], of: str) -> None:
+    """Refuse a shape that does not broadcast to exactly the shape `to` of `of`."""
+    try:
+        fits = np.broadcast_shapes(shape, to) == tuple(to)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise _refuse(name, f"shape {shape}", f"a shape that broadcasts to {tuple(to)}, {of}")
+
+
+def is_floating(dtype: np.dtype) -> bool:
+    """Tell whether a dtype is a real floating one; bfloat16, an extension dtype, is counted in."""
+    return dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+def compute_dtype(dtype: np.dtype) -> np.dtype:
+    """Return the dtype to compute in: float32 for the 16-bit ones, otherwise the dtype itself."""
+    return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
