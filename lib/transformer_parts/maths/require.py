@@ -14,28 +14,36 @@ def _refuse(name: str, got: object, wanted: str) -> ValueError:
     return ValueError(f"{name}: got {got!r}, want {wanted}")
 
 
-def integer(name: str, value: object, *, minimum: int = 1, multiple_of: int = 1) -> int:
-    """Return `value` as an int that is at least `minimum` and a multiple of `multiple_of`."""
+def integer(
+    name: str, value: object, *, minimum: int = 1, multiple_of: int = 1, maximum: int | None = None
+) -> int:
+    """Return `value` as an int from `minimum` to `maximum` that is a multiple of `multiple_of`."""
     wanted = f"an integer of at least {minimum}"
+    if maximum is not None:
+        wanted += f" and at most {maximum}"
     if multiple_of != 1:
         wanted += " that is even" if multiple_of == 2 else f" that is a multiple of {multiple_of}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
         raise _refuse(name, value, wanted)
-    if value < minimum or value % multiple_of:
+    if value < minimum or value % multiple_of or (maximum is not None and value > maximum):
         raise _refuse(name, int(value), wanted)
     return int(value)
 
 
-def number(name: str, value: object, *, above: float = -np.inf, minimum: float = -np.inf) -> float:
-    """Return `value` as a finite float that is greater than `above` and at least `minimum`."""
+def number(
+    name: str, value: object, *, above: float = -np.inf, minimum: float = -np.inf, maximum: float = np.inf
+) -> float:
+    """Return `value` as a finite float greater than `above`, at least `minimum` and at most `maximum`."""
     wanted = "a finite number"
     if above != -np.inf:
         wanted += f" above {above:g}"
     if minimum != -np.inf:
         wanted += f" of at least {minimum:g}"
+    if maximum != np.inf:
+        wanted += f" and at most {maximum:g}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise _refuse(name, value, wanted)
-    if not (np.isfinite(value) and value > above and value >= minimum):
+    if not (np.isfinite(value) and value > above and minimum <= value <= maximum):
         raise _refuse(name, float(value), wanted)
     return float(value)
 
@@ -102,6 +110,12 @@ def all_finite(x: NDArray) -> bool:
             if np.isfinite(np.dot(flat, flat)):
                 return True
     return bool(np.isfinite(x).all())
+
+
+def ndim(name: str, x: NDArray, axes: int) -> None:
+    """Refuse `x` unless it has exactly `axes` axes."""
+    if x.ndim != axes:
+        raise _refuse(name, f"shape {x.shape}", f"exactly {axes} {'axis' if axes == 1 else 'axes'}")
 
 
 def last_axis(name: str, x: NDArray, size: int, of: str) -> None:
