@@ -1,0 +1,217 @@
+"""Published decoders: their sizes, where these are told, and how many parameters the publication says they have.
+
+`PUBLISHED` maps a model's name to its entry.  Every entry's count is compared in the tests with that of an
+independent implementation built to the same sizes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from transformer_parts.maths.budget import DecoderConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class WidthRule:
+    """The two parameters of `budget.llama_d_ff` that a model's published code was given."""
+
+    multiple_of: int
+    multiplier: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """A published decoder.
+
+    Attributes
+    ----------
+    config : DecoderConfig
+        Its sizes, as the released weights have them.
+    source : str
+        Where they are told.
+    told : str
+        The number of parameters in the publication's words; "" where it gives none.
+    told_non_embedding : str
+        The same without embedding and head.
+    width_rule : WidthRule or None
+        How d_ff was made, where that is published.
+    note : str
+        What a reader comparing the numbers should know.
+    """
+
+    config: DecoderConfig
+    source: str
+    told: str = ""
+    told_non_embedding: str = ""
+    width_rule: WidthRule | None = None
+    note: str = ""
+
+
+def _gpt2(d_model: int, n_layers: int, n_heads: int) -> DecoderConfig:
+    return DecoderConfig(
+        d_model=d_model,
+        n_layers=n_layers,
+        n_heads=n_heads,
+        d_ff=4 * d_model,
+        vocab_size=50257,
+        ffn="mlp",
+        tied=True,
+        norm="layer",
+        max_positions=1024,
+        qkv_bias=True,
+        output_bias=True,
+        ffn_bias=True,
+    )
+
+
+_LLAMA_7B = DecoderConfig(d_model=4096, n_layers=32, n_heads=32, d_ff=11008, vocab_size=32000)
+_GPT2_SOURCE = "Radford et al. 2019, table 2; github.com/openai/gpt-2, src/model.py and hparams.json"
+_GPT2_NOTE = "The paper's count is too low, as the README of OpenAI's repository says; counted, it is {counted}."
+_LLAMA_3_SOURCE = "arXiv:2407.21783, table 3; params.json of the release"
+_GEMMA_NOTE = (
+    "The paper's feed-forward width counts both branches ({both}); its vocabulary is 256128, "
+    "that of the released config.json 256000."
+)
+
+PUBLISHED: Mapping[str, Published] = MappingProxyType(
+    {
+        "toy layer": Published(
+            config=DecoderConfig(d_model=8, n_layers=1, n_heads=2, d_ff=16, vocab_size=0, final_norm=False),
+            source="notebook 14: one layer alone, no embedding, final norm or head",
+        ),
+        "GPT-2 small": Published(
+            config=_gpt2(768, 12, 12),
+            source=_GPT2_SOURCE,
+            told="117M",
+            note=_GPT2_NOTE.format(counted="124M"),
+        ),
+        "GPT-2 XL": Published(
+            config=_gpt2(1600, 48, 25),
+            source=_GPT2_SOURCE,
+            told="1542M",
+            note=_GPT2_NOTE.format(counted="1558M"),
+        ),
+        "Llama 1 7B": Published(
+            config=_LLAMA_7B,
+            source="arXiv:2302.13971, §2.2 and table 2; github.com/meta-llama/llama (llama_v1), llama/model.py",
+            told="6.7B",
+            width_rule=WidthRule(multiple_of=256),
+        ),
+        "Llama 2 7B": Published(
+            config=_LLAMA_7B,
+            source="arXiv:2307.09288, §2.2 and table 1; params.json of the release",
+            told="7B",
+            width_rule=WidthRule(multiple_of=256),
+            note="The sizes of Llama 1 7B; the context is twice as long, which costs no parameters.",
+        ),
+        "Llama 2 13B": Published(
+            config=DecoderConfig(d_model=5120, n_layers=40, n_heads=40, d_ff=13824, vocab_size=32000),
+            source="arXiv:2307.09288, §2.2 and table 1; params.json of the release",
+            told="13B",
+            width_rule=WidthRule(multiple_of=256),
+        ),
+        "Llama 2 70B": Published(
+            config=DecoderConfig(
+                d_model=8192, n_layers=80, n_heads=64, n_kv_heads=8, d_ff=28672, vocab_size=32000
+            ),
+            source="arXiv:2307.09288, §2.2, table 1 and appendix A.2.1; params.json of the release",
+            told="70B",
+            width_rule=WidthRule(multiple_of=4096, multiplier=1.3),
+            note="The multiplier spends 86 % of what grouped kv heads save in attention on feed-forward width.",
+        ),
+        "Llama 3 8B": Published(
+            config=DecoderConfig(
+                d_model=4096, n_layers=32, n_heads=32, n_kv_heads=8, d_ff=14336, vocab_size=128256
+            ),
+            source=_LLAMA_3_SOURCE,
+            told="8B",
+            width_rule=WidthRule(multiple_of=1024, multiplier=1.3),
+        ),
+        "Llama 3 70B": Published(
+            config=DecoderConfig(
+                d_model=8192, n_layers=80, n_heads=64, n_kv_heads=8, d_ff=28672, vocab_size=128256
+            ),
+            source=_LLAMA_3_SOURCE,
+            told="70B",
+            width_rule=WidthRule(multiple_of=4096, multiplier=1.3),
+        ),
+        "Mistral 7B": Published(
+            config=DecoderConfig(
+                d_model=4096, n_layers=32, n_heads=32, n_kv_heads=8, d_ff=14336, vocab_size=32000
+            ),
+            source="arXiv:2310.06825, table 1",
+            told="7B",
+            note="Attention is windowed to 4096 tokens: no layer's cache or scores grow beyond that.",
+        ),
+        "Qwen2.5 7B": Published(
+            config=DecoderConfig(
+                d_model=3584,
+                n_layers=28,
+                n_heads=28,
+                n_kv_heads=4,
+                d_ff=18944,
+                vocab_size=152064,
+                qkv_bias=True,
+            ),
+            source="arXiv:2412.15115, table 1; config.json and model card of Qwen/Qwen2.5-7B",
+            told="7.61B",
+            told_non_embedding="6.53B",
+        ),
+        "Qwen3 8B": Published(
+            config=DecoderConfig(
+                d_model=4096,
+                n_layers=36,
+                n_heads=32,
+                n_kv_heads=8,
+                head_dim=128,
+                d_ff=12288,
+                vocab_size=151936,
+                qk_norm=True,
+            ),
+            source="arXiv:2505.09388, §2 and table 1; config.json and model card of Qwen/Qwen3-8B",
+            told="8.2B",
+            told_non_embedding="6.95B",
+            note="QK-norm replaces the query, key and value biases of Qwen2.5.",
+        ),
+        "Gemma 2B": Published(
+            config=DecoderConfig(
+                d_model=2048,
+                n_layers=18,
+                n_heads=8,
+                n_kv_heads=1,
+                head_dim=256,
+                d_ff=16384,
+                vocab_size=256000,
+                tied=True,
+            ),
+            source="arXiv:2403.08295, tables 1 and 2; github.com/google/gemma_pytorch, gemma/config.py",
+            told="2B",
+            told_non_embedding="1,981,884,416",
+            note=_GEMMA_NOTE.format(both=32768) + " The name leaves the embedding out.",
+        ),
+        "Gemma 2 2B": Published(
+            config=DecoderConfig(
+                d_model=2304,
+                n_layers=26,
+                n_heads=8,
+                n_kv_heads=4,
+                head_dim=256,
+                d_ff=9216,
+                vocab_size=256000,
+                tied=True,
+                norms_per_layer=4,
+            ),
+            source="arXiv:2408.00118, tables 1 and 2; config.json of google/gemma-2-2b",
+            told="2.6B",
+            told_non_embedding="2,024,517,888",
+            note=_GEMMA_NOTE.format(both=18432) + " H·K is 2048, not D.",
+        ),
+        "SmolLM2 135M": Published(
+            config=DecoderConfig(
+                d_model=576, n_layers=30, n_heads=9, n_kv_heads=3, d_ff=1536, vocab_size=49152, tied=True
+            ),
+            source="config.json of HuggingFaceTB/SmolLM2-135M; arXiv:2502.02737",
+            told="135M",
+        ),
+    }
+)
