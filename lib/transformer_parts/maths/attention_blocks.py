@@ -113,14 +113,24 @@ def mix(
         for start in range(0, n_queries, step):
             stop = min(start + step, n_queries)
             seen = n_keys - n_queries + stop if causal else n_keys
-            block = scaled_scores(query[at][..., start:stop, :], key[at][..., :seen, :], scale)
-            total = exponentials(
-                block,
-                mask=None if mask is None else mask[at][..., start:stop, :seen],
-                bias=None if bias is None else bias[at][..., start:stop, :seen],
+            rows = (*at, ..., slice(start, stop), slice(None))
+            square = (*at, ..., slice(start, stop), slice(seen))
+            keys = (*at, ..., slice(seen), slice(None))
+            _mix_block(
+                query[rows],
+                key[keys],
+                value[keys],
+                out[rows],
+                scale=scale,
+                mask=None if mask is None else mask[square],
+                bias=None if bias is None else bias[square],
                 causal=causal,
                 first=(*at, *(0,) * (len(groups) - depth), 0, start),
             )
-            mixed = block.reshape(*block.shape[:-3], -1, seen) @ value[at][..., :seen, :]
-            mixed = mixed.reshape(*block.shape[:-1], value.shape[-1])
-            np.divide(mixed, total, out=out[at][..., start:stop, :], casting="same_kind")
+
+
+def _mix_block(query, key, value, out, *, scale, mask, bias, causal, first) -> None:
+    block = scaled_scores(query, key, scale)
+    total = exponentials(block, mask=mask, bias=bias, causal=causal, first=first)
+    mixed = block.reshape(*block.shape[:-3], -1, block.shape[-1]) @ value
+    np.divide(mixed.reshape(out.shape), total, out=out, casting="same_kind")

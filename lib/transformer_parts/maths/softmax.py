@@ -40,11 +40,13 @@ def softmax(x: ArrayLike, axis: int = -1) -> NDArray:
     [0.25 0.75 0.  ]
     """
     x = logits("x", x)
-    axis = _axis(axis, x.ndim)
+    axis = require.integer("axis", axis, minimum=-x.ndim, maximum=x.ndim - 1)
     largest = x.max(axis=axis, keepdims=True)
     if (largest == -np.inf).any():
         where = tuple(np.argwhere(np.squeeze(largest == -np.inf, axis))[0].tolist())
-        raise ValueError(f"x: got nothing but -inf in the slice {where} along axis {axis}, want a finite entry")
+        raise ValueError(
+            f"x: got nothing but -inf in the slice {where} along axis {axis % x.ndim}, want a finite entry"
+        )
     compute = require.compute_dtype(x.dtype)
     out = np.subtract(x, largest, dtype=compute)
     np.exp(out, out=out)
@@ -87,13 +89,15 @@ def entropy(weights: ArrayLike, axis: int = -1) -> NDArray:
     [0.6931 0.    ]
     """
     weights = require.array("weights", weights)
-    axis = _axis(axis, weights.ndim)
+    axis = require.integer("axis", axis, minimum=-weights.ndim, maximum=weights.ndim - 1)
     p = weights.astype(require.compute_dtype(weights.dtype), copy=False)
     if p.min() < 0:
         raise ValueError(f"weights: got {p.min():g}, want no negative weight")
     off = np.abs(p.sum(axis=axis) - 1).max()
     if off > max(1e-5, 4 * float(_eps(weights.dtype))):
-        raise ValueError(f"weights: got sums along axis {axis} that miss 1 by {off:.3g}, want sums of 1")
+        raise ValueError(
+            f"weights: got sums along axis {axis % weights.ndim} that miss 1 by {off:.3g}, want sums of 1"
+        )
     out = np.log(p, out=np.zeros_like(p), where=p > 0)
     out *= p
     # 0 − sum, so that a sure choice has the entropy 0 rather than −0
@@ -106,12 +110,6 @@ def logits(name: str, x: ArrayLike, *, min_ndim: int = 1) -> NDArray:
     if x.max() == np.inf:
         raise ValueError(f"{name}: got inf, want finite numbers or -inf")
     return x
-
-
-def _axis(axis: int, ndim: int) -> int:
-    if require.integer("axis", axis, minimum=-ndim) >= ndim:
-        raise ValueError(f"axis: got {axis}, want an axis below {ndim}")
-    return int(axis)
 
 
 def _eps(dtype: np.dtype) -> float:
