@@ -3,7 +3,7 @@
 Every message has the same three parts: the argument, what it got and what it wants.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from numbers import Integral, Real
 
 import numpy as np
@@ -14,9 +14,7 @@ def _refuse(name: str, got: object, wanted: str) -> ValueError:
     return ValueError(f"{name}: got {got!r}, want {wanted}")
 
 
-def integer(
-    name: str, value: object, *, minimum: int = 1, multiple_of: int = 1, maximum: int | None = None
-) -> int:
+def integer(name: str, value: object, *, minimum: int = 1, multiple_of: int = 1, maximum: int | None = None) -> int:
     """Return `value` as an int from `minimum` to `maximum` that is a multiple of `multiple_of`."""
     wanted = f"an integer of at least {minimum}"
     if maximum is not None:
@@ -43,20 +41,24 @@ def number(
         wanted += f" and at most {maximum:g}"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise _refuse(name, value, wanted)
+    try:
+        value = float(value)
+    except OverflowError:
+        raise _refuse(name, "an integer beyond float64", wanted) from None
     if not (np.isfinite(value) and value > above and minimum <= value <= maximum):
-        raise _refuse(name, float(value), wanted)
-    return float(value)
+        raise _refuse(name, value, wanted)
+    return value
 
 
-def one_of(name: str, value: object, choices: Sequence[str]) -> str:
+def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """Return `value` if it is one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise _refuse(name, value, "one of " + ", ".join(map(repr, choices)))
     return value
 
 
 def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True) -> NDArray:
-    """Return `value` as a non-empty real floating array.
+    """Return `value` as a non-empty real floating array of numbers.
 
     Integers become float64; every floating dtype (bfloat16 of ml_dtypes included) is kept.
 
@@ -71,6 +73,16 @@ def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True
     finite : bool
         Refuse NaN and infinities (otherwise NaN alone is refused).
     """
+    out = floating(name, value, min_ndim=min_ndim)
+    if finite:
+        all_numbers(name, out)
+    else:
+        _refuse_bad(name, out, "no NaN", lambda x: not np.isnan(x).any(), lambda x: ~np.isnan(x))
+    return out
+
+
+def floating(name: str, value: ArrayLike, *, min_ndim: int = 1) -> NDArray:
+    """Return `value` as `array` does, its entries unread: for those who find NaN in what they compute anyway."""
     try:
         out = np.asarray(value)
     except ValueError:
@@ -83,11 +95,41 @@ def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True
         raise _refuse(name, f"shape {out.shape}", f"at least {min_ndim} axes")
     if out.size == 0:
         raise _refuse(name, f"shape {out.shape}", "no empty axis")
-    if finite:
-        _refuse_bad(name, out, "finite numbers", all_finite, np.isfinite)
-    else:
-        _refuse_bad(name, out, "no NaN", lambda x: not np.isnan(x).any(), lambda x: ~np.isnan(x))
     return out
+
+
+def all_numbers(name: str, x: NDArray) -> None:
+    """Refuse NaN and infinities in `x`."""
+    _refuse_bad(name, x, "finite numbers", all_finite, np.isfinite)
+
+
+def cast(name: str, x: NDArray, dtype: np.dtype) -> NDArray:
+    """Return `x` in `dtype` (itself where it has that dtype); refuse what overflows there."""
+    if x.dtype == dtype:
+        return x
+    with np.errstate(over="ignore"):
+        out = x.astype(dtype)
+    if not all_finite(out):
+        bad = ~np.isfinite(out) & np.isfinite(x)
+        if bad.any():
+            raise _refuse(name, f"{x[bad][0]}", f"numbers within {np.dtype(dtype).name}")
+    return out
+
+
+def shape(name: str, x: NDArray, wanted: tuple[int | str, ...], why: str) -> None:
+    """Refuse `x` unless it has the shape `wanted`, in which a letter stands for any size."""
+    fits = x.ndim == len(wanted) and all(
+        isinstance(size, str) or size == have for have, size in zip(x.shape, wanted, strict=True)
+    )
+    if not fits:
+        letters = ", ".join(map(str, wanted)) + ("," if len(wanted) == 1 else "")
+        raise _refuse(name, f"shape {x.shape}", f"shape ({letters}), {why}")
+
+
+def function(name: str, value: object) -> None:
+    """Refuse `value` unless it can be called."""
+    if not callable(value):
+        raise _refuse(name, value, "a function of one array")
 
 
 def _refuse_bad(name, x, wanted, quick, good) -> None:
@@ -134,11 +176,19 @@ def broadcasts(name: str, shape: tuple[int, ...], to: tuple[int, ...], of: str) 
         raise _refuse(name, f"shape {shape}", f"a shape that broadcasts to {tuple(to)}, {of}")
 
 
+def broadcasts_with(name: str, shape: tuple[int, ...], other: tuple[int, ...], of: str) -> None:
+    """Refuse a shape that does not broadcast with the shape `other` of `of`."""
+    try:
+        np.broadcast_shapes(shape, other)
+    except ValueError:
+        raise _refuse(name, f"shape {shape}", f"a shape that broadcasts with {other}, {of}") from None
+
+
 def is_floating(dtype: np.dtype) -> bool:
     """Tell whether a dtype is a real floating one; bfloat16, an extension dtype, is counted in."""
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
 def compute_dtype(dtype: np.dtype) -> np.dtype:
-    """Return the dtype to compute in: float32 for the 16-bit ones, otherwise the dtype itself."""
-    return np.dtype(np.float32) if dtype.itemsize < 4 else dtype
+    """Return the dtype to compute in, of native byte order: float32 for the 16-bit ones, else the dtype itself."""
+    return np.dtype(np.float32) if dtype.itemsize < 4 else dtype.newbyteorder("=")

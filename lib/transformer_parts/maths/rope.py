@@ -143,15 +143,11 @@ def rotate(
     frequencies = frequencies_for(x.shape[-1], rope_base, inv_freq, rotary_dim)
     positions = require.array("positions", positions)
     require.last_axis("positions", positions, x.shape[-2], f"the L of x {x.shape}")
-    require.broadcasts(
-        "positions", positions.shape, x.shape[:-1], f"the shape of x {x.shape} without its last axis"
-    )
+    require.broadcasts("positions", positions.shape, x.shape[:-1], f"the shape of x {x.shape} without its last axis")
 
     dtype = require.compute_dtype(x.dtype)
     turned = 2 * len(frequencies)
     source = x.astype(dtype, order="C", copy=False)
-    if source.strides[-1] != dtype.itemsize:
-        source = np.ascontiguousarray(source)
     out = np.empty(x.shape, dtype)
     phases = rotation.phases_of(rotation.angles(positions, frequencies), dtype)
     turn = rotation.turn_interleaved if layout == "interleaved" else rotation.turn_split
@@ -241,12 +237,13 @@ def scores_by_offset(
     Returns
     -------
     ndarray, shape (..., N)
-        The scores, computed in float64 and returned in the dtype of query and key.
+        The scores, computed in float64 and returned in the dtype of query and key (where they differ, in the
+        wider one, at least float32).
 
     Raises
     ------
     ValueError
-        If query and key differ in width, a shape does not fit, or an entry is not finite.
+        If query and key differ in width, a shape does not fit, an entry is not finite, or the layout is unknown.
 
     References
     ----------
@@ -257,15 +254,16 @@ def scores_by_offset(
     >>> [f"{s:.4f}" for s in scores_by_offset([1, 2], [2, 1], [0, 1], inv_freq=[np.pi / 2])]
     ['2.8284', '2.1213']
     """
-    query, key = require.array("query", query), require.array("key", key)
-    require.last_axis("key", key, query.shape[-1], f"query {query.shape} has")
+    query, key = rotation.query_and_key(query, key)
     require.one_of("layout", layout, rotation.LAYOUTS)
     frequencies = frequencies_for(query.shape[-1], rope_base, inv_freq, rotary_dim)
     offsets = require.array("offsets", offsets).astype(np.float64, copy=False)
     require.ndim("offsets", offsets, 1)
     scale = query.shape[-1] ** -0.5 if scale is None else require.number("scale", scale)
 
-    dtype = np.result_type(query.dtype, key.dtype)
+    dtype = query.dtype
+    if key.dtype != dtype:
+        dtype = np.result_type(require.compute_dtype(dtype), require.compute_dtype(key.dtype))
     query, key = query.astype(np.float64, copy=False), key.astype(np.float64, copy=False)
     turned = 2 * len(frequencies)
     products = rotation.to_pairs(query[..., :turned], layout).conj() * rotation.to_pairs(key[..., :turned], layout)

@@ -18,7 +18,21 @@ __all__ = ["PairWaves", "decay_bound", "pair_scores", "pair_waves", "random_scor
 
 
 class PairWaves(NamedTuple):
-    """The wave of each pair: ``amplitude · cos(offset · inv_freq + phase)``, before any scale."""
+    """The wave of each pair: ``amplitude · cos(offset · inv_freq + phase)``, before any scale.
+
+    Attributes
+    ----------
+    amplitude : ndarray, shape (..., P)
+        The largest product of the two pairs.
+    phase : ndarray, shape (..., P)
+        Radians from −π to π.
+
+    Examples
+    --------
+    >>> wave = PairWaves(np.array([2.0]), np.array([0.0]))
+    >>> (wave.amplitude * np.cos(3 * np.pi + wave.phase)).tolist()
+    [-2.0]
+    """
 
     amplitude: NDArray[np.float64]
     phase: NDArray[np.float64]
@@ -213,9 +227,7 @@ def random_scores(
 
 
 def _products(query: ArrayLike, key: ArrayLike, layout: str) -> NDArray[np.complex128]:
-    query = require.array("query", query).astype(np.float64, copy=False)
-    key = require.array("key", key).astype(np.float64, copy=False)
-    require.last_axis("key", key, query.shape[-1], f"query {query.shape} has")
+    query, key = (x.astype(np.float64, copy=False) for x in rotation.query_and_key(query, key))
     require.integer("head_dim", query.shape[-1], minimum=2, multiple_of=2)
     return rotation.to_pairs(query, layout).conj() * rotation.to_pairs(key, layout)
 

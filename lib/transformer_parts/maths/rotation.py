@@ -33,7 +33,7 @@ def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If an entry is not finite or `inv_freq` is not one-dimensional.
+        If an entry is not finite, an angle exceeds float64 or `inv_freq` is not one-dimensional.
 
     Examples
     --------
@@ -43,7 +43,38 @@ def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
     positions = require.array("positions", positions).astype(np.float64, copy=False)
     frequencies = require.array("inv_freq", inv_freq).astype(np.float64, copy=False)
     require.ndim("inv_freq", frequencies, 1)
-    return positions[..., None] * frequencies
+    with np.errstate(over="ignore"):
+        return require.array("positions times inv_freq", positions[..., None] * frequencies)
+
+
+def query_and_key(query: ArrayLike, key: ArrayLike) -> tuple[NDArray, NDArray]:
+    """Return queries and keys as arrays of one width whose leading axes broadcast.
+
+    Parameters
+    ----------
+    query, key : array_like, shape (..., K)
+        Vectors, before or after the rotation.
+
+    Returns
+    -------
+    query, key : ndarray, shape (..., K)
+        Each in its own dtype (integers become float64) and with its own leading axes.
+
+    Raises
+    ------
+    ValueError
+        If the widths differ, the leading axes do not broadcast or an entry is not finite.
+
+    Examples
+    --------
+    >>> query, key = query_and_key([1, 2], [[2, 1], [0, 1]])
+    >>> (query * key).sum(axis=-1).tolist()
+    [4.0, 2.0]
+    """
+    query, key = require.array("query", query), require.array("key", key)
+    require.last_axis("key", key, query.shape[-1], f"query {query.shape} has")
+    require.broadcasts_with("key's leading axes", key.shape[:-1], query.shape[:-1], "those of query")
+    return query, key
 
 
 def to_pairs(x: NDArray, layout: str = "interleaved") -> NDArray:
@@ -81,14 +112,62 @@ def to_pairs(x: NDArray, layout: str = "interleaved") -> NDArray:
     return x[..., :pairs] + 1j * x[..., pairs:]
 
 
+def from_polar(length: float, direction: float) -> NDArray[np.float64]:
+    """Return the pair of channels of a given length and direction.
+
+    Parameters
+    ----------
+    length : float
+        At least 0.
+    direction : float
+        Radians, counter-clockwise from the first channel.
+
+    Returns
+    -------
+    ndarray, shape (2,)
+        The pair.
+
+    Raises
+    ------
+    ValueError
+        If the length is negative or a number is not finite.
+
+    Examples
+    --------
+    >>> from_polar(2.0, np.pi / 2).round(12).tolist()
+    [0.0, 2.0]
+    """
+    length = require.number("length", length, minimum=0)
+    direction = require.number("direction", direction)
+    return length * np.array([np.cos(direction), np.sin(direction)])
+
+
 def phases_of(angle: NDArray[np.float64], dtype: np.dtype) -> NDArray:
-    """Return exp(i·angle), complex64 for float32.
+    """Return exp(i·angle) for vectors of a dtype.
 
     For float32 the angle is brought into one turn in float64 before it is rounded, so that the rounding costs
     1.2e-7 rad at any position; the float32 sine and cosine then take a quarter of the time.
+
+    Parameters
+    ----------
+    angle : ndarray
+        Radians.
+    dtype : dtype
+        What the phases are to be multiplied with: float32, float64 or longdouble.
+
+    Returns
+    -------
+    ndarray, of the shape of `angle`
+        complex64 for float32, complex128 for float64.
+
+    Examples
+    --------
+    >>> phases_of(np.array([0.0, np.pi]), np.dtype(np.float32)).round(6).real.tolist()
+    [1.0, -1.0]
     """
     if dtype == np.float32:
-        angle = (angle - 2 * np.pi * np.rint(angle / (2 * np.pi))).astype(np.float32)
+        angle = angle - 2 * np.pi * np.rint(angle / (2 * np.pi))
+    angle = angle.astype(dtype, copy=False)
     out = np.empty(angle.shape, np.result_type(angle.dtype, np.complex64))
     np.cos(angle, out=out.real)
     np.sin(angle, out=out.imag)
@@ -96,19 +175,58 @@ def phases_of(angle: NDArray[np.float64], dtype: np.dtype) -> NDArray:
 
 
 def turn_interleaved(x: NDArray, phases: NDArray, out: NDArray) -> None:
-    """Write x·phases to `out`, both read as complex numbers in place."""
+    """Write x·phases to `out`, both read as complex numbers in place.
+
+    Parameters
+    ----------
+    x : ndarray, shape (..., L, 2P)
+        Vectors whose channels are all paired, 2i with 2i+1, contiguous along the last axis.
+    phases : ndarray, broadcastable to (..., L, P)
+        The complex numbers, of the precision of `x`.
+    out : ndarray, shape (..., L, 2P)
+        Where the result goes: of the dtype of `x`, contiguous along the last axis.
+
+    Examples
+    --------
+    >>> out = np.empty((1, 2))
+    >>> turn_interleaved(np.array([[1.0, 2.0]]), np.array([[1j]]), out)
+    >>> out.tolist()
+    [[-2.0, 1.0]]
+    """
     np.multiply(x.view(phases.dtype), phases, out=out.view(phases.dtype))
 
 
 def turn_split(x: NDArray, phases: NDArray, out: NDArray) -> None:
-    """Write x·cos + (halves of x exchanged)·(∓sin) to `out`, block by block so that the passes stay in cache."""
+    """Write x·cos + (halves of x exchanged)·(∓sin) to `out`, block by block so that the passes stay in cache.
+
+    Parameters
+    ----------
+    x : ndarray, shape (..., L, 2P)
+        Vectors whose channels are all paired, i with i+P.
+    phases : ndarray, shape (L, P), or broadcastable to (..., L, P) and of three axes or more
+        The complex numbers, of the precision of `x`.
+    out : ndarray, shape (..., L, 2P)
+        Where the result goes: of the dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If the leading axes of `out` cannot be made one without copying it.
+
+    Examples
+    --------
+    >>> out = np.empty((1, 4))
+    >>> turn_split(np.array([[1.0, 2.0, 3.0, 4.0]]), np.array([[1j, 1.0]]), out)
+    >>> out.tolist()
+    [[-3.0, 2.0, 1.0, 4.0]]
+    """
     length, turned = x.shape[-2:]
     half = turned // 2
     cos = np.concatenate([phases.real, phases.real], axis=-1)
     sin = np.concatenate([-phases.imag, phases.imag], axis=-1)
     if cos.ndim > 2:
         cos, sin = (np.broadcast_to(part, x.shape).reshape(-1, length, turned) for part in (cos, sin))
-    x, out = x.reshape(-1, length, turned), out.reshape(-1, length, turned)
+    x, out = x.reshape(-1, length, turned), out.reshape(-1, length, turned, copy=False)
     rows = min(length, max(1, _BLOCK_BYTES // (turned * x.itemsize)))
     stack = max(1, _BLOCK_BYTES // (length * turned * x.itemsize))
     scratch = np.empty((stack, rows, turned), x.dtype)
