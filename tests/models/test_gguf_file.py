@@ -79,7 +79,7 @@ def test_a_damaged_file_is_refused_by_name(tiny, tmp_path, keep):
 
 def test_another_kind_of_file_is_refused(tmp_path):
     (tmp_path / "x.gguf").write_bytes(b"PK\x03\x04" * 100)
-    with pytest.raises(ValueError, match="want a whole GGUF file .*magic"):
+    with pytest.raises(ValueError, match=r"want a whole GGUF file .*magic"):
         GGUFFile(tmp_path / "x.gguf")
     with pytest.raises(FileNotFoundError, match="want a GGUF file: there is none"):
         GGUFFile(tmp_path / "y.gguf")

@@ -1,6 +1,7 @@
 """The tokenizer: by a slow byte-pair loop, round trips, and transformers' reading of the same file."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -24,12 +25,12 @@ def byte_characters() -> dict[int, str]:
 
 
 def slow_encode(text: str, words: list[str], merges: list[tuple[str, str]]) -> list[int]:
-    """Digits alone; GPT-2's words; then the merge of lowest rank, again and again (Sennrich et al., algorithm 1)."""
+    """Digits alone; GPT-2's words; then the first merge that applies, again and again (Sennrich et al., §3.2)."""
     table, out = byte_characters(), []
     for piece in re.split(r"(\d)", text):
         for word in re.findall(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d| ?(?:[^\w\s]|_)+|\s+(?!\S)|\s+", piece):
             parts = [table[byte] for byte in word.encode()]
-            while ranked := [p for p in zip(parts, parts[1:], strict=False) if p in merges]:
+            while ranked := [p for p in pairwise(parts) if p in merges]:
                 best = min(ranked, key=merges.index)
                 i = 0
                 while i < len(parts) - 1:

@@ -21,9 +21,7 @@ def boolean(name: str, value: object) -> bool:
     return bool(value)
 
 
-def head_sizes(
-    d_model: int, n_heads: int, n_kv_heads: int | None, head_dim: int | None
-) -> tuple[int, int, int, int]:
+def head_sizes(d_model: int, n_heads: int, n_kv_heads: int | None, head_dim: int | None) -> tuple[int, int, int, int]:
     """Return (d_model, n_heads, n_kv_heads, head_dim), checked and with the two ``None`` filled in.
 
     ``n_kv_heads=None`` is one key/value head per query head, ``head_dim=None`` is d_model/n_heads, which must

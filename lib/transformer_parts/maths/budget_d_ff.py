@@ -105,9 +105,7 @@ def llama_d_ff(d_model: int, *, multiple_of: int = 256, multiplier: float = 1.0)
     two_thirds = 2 * plain // 3
     multiplied = int(multiplier * two_thirds)
     if multiplied == 0:
-        raise ValueError(
-            f"multiplier: got {multiplier!r}, want at least {1 / two_thirds:g}, which leaves one unit"
-        )
+        raise ValueError(f"multiplier: got {multiplier!r}, want at least {1 / two_thirds:g}, which leaves one unit")
     return LlamaWidth(d_model, plain, two_thirds, multiplied, -(-multiplied // multiple_of) * multiple_of)
 
 

@@ -95,9 +95,7 @@ def entropy(weights: ArrayLike, axis: int = -1) -> NDArray:
         raise ValueError(f"weights: got {p.min():g}, want no negative weight")
     off = np.abs(p.sum(axis=axis) - 1).max()
     if off > max(1e-5, 4 * float(_eps(weights.dtype))):
-        raise ValueError(
-            f"weights: got sums along axis {axis % weights.ndim} that miss 1 by {off:.3g}, want sums of 1"
-        )
+        raise ValueError(f"weights: got sums along axis {axis % weights.ndim} that miss 1 by {off:.3g}, want sums of 1")
     out = np.log(p, out=np.zeros_like(p), where=p > 0)
     out *= p
     # 0 − sum, so that a sure choice has the entropy 0 rather than −0

