@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
 from transformer_parts.maths import norms
 from transformer_parts.maths.norms import layer_norm, rms_norm
 
@@ -87,9 +88,7 @@ def test_rows_of_every_scale_side_by_side(dtype, center):
     weight, bias = rng.standard_normal((2, 7)).astype(dtype)
     for eps in (1e-5, 1e-300):
         y = layer_norm(x, weight, bias, eps) if center else rms_norm(x, weight, eps)
-        expected = [
-            by_the_formula(row, eps, center=center, weight=weight, bias=bias if center else None) for row in x
-        ]
+        expected = [by_the_formula(row, eps, center=center, weight=weight, bias=bias if center else None) for row in x]
         assert_allclose(y, expected, rtol=30 * np.finfo(dtype).eps, atol=30 * np.finfo(dtype).eps)
 
 
