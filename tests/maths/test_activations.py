@@ -21,9 +21,7 @@ DEFINITIONS = {
     sigmoid: _mp_sigmoid,
     silu: lambda x: x * _mp_sigmoid(x),
     gelu: lambda x: x / 2 * (1 + mpmath.erf(x / mpmath.sqrt(2))),
-    gelu_tanh: lambda x: (
-        x / 2 * (1 + mpmath.tanh(mpmath.sqrt(2 / mpmath.pi) * (x + mpmath.mpf("0.044715") * x**3)))
-    ),
+    gelu_tanh: lambda x: x / 2 * (1 + mpmath.tanh(mpmath.sqrt(2 / mpmath.pi) * (x + mpmath.mpf("0.044715") * x**3))),
 }
 
 
@@ -55,9 +53,7 @@ def test_agrees_with_the_onnx_cases(onnx_cases, module, name, f):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_keeps_its_relative_precision_down_to_the_smallest_numbers(f, dtype):
     limits = np.finfo(dtype)
-    x = np.array(
-        [-700, -89, -81, -79, -40, -37.5, -12, -9, -5, -1, -1e-3, -1e-30, 0, 1e-30, 0.5, 3, 40, 1e4], dtype
-    )
+    x = np.array([-700, -89, -81, -79, -40, -37.5, -12, -9, -5, -1, -1e-3, -1e-30, 0, 1e-30, 0.5, 3, 40, 1e4], dtype)
     expected = by_definition(f, x)
     # An error of half a place in an exponent of size z is an error of z half-places in the result.
     exponent = np.maximum(1, -np.log(np.maximum(np.abs(expected), float(limits.tiny))))
