@@ -88,9 +88,7 @@ def test_agrees_with_torch(torch, rng):
     # torch's glu halves one projection, content first
     both = torch.cat([t(x) @ t(w_up), t(x) @ t(w_gate)], -1)
     assert_allclose(glu(x, w_gate, w_up, w_down), functional.glu(both) @ t(w_down), rtol=1e-9, atol=1e-10)
-    expected = functional.linear(
-        functional.gelu(functional.linear(t(x), t(w_up.T), t(b_in))), t(w_down.T), t(b_out)
-    )
+    expected = functional.linear(functional.gelu(functional.linear(t(x), t(w_up.T), t(b_in))), t(w_down.T), t(b_out))
     y = ffn(x, w_up, w_down, b_in=b_in, b_out=b_out, activation=gelu)
     assert_allclose(y, expected, rtol=1e-9, atol=1e-10)
 
@@ -124,9 +122,7 @@ def test_each_position_is_by_itself(layer, x, w):
     changed[1, 2] += 1
     differs = np.any(layer(changed, w) != y, axis=-1)
     assert_array_equal(np.argwhere(differs), [[1, 2]])
-    assert_allclose(
-        layer(x[:, ::-1], w), y[:, ::-1], rtol=1e-13, atol=1e-14
-    )  # equivariant, and a non-contiguous view
+    assert_allclose(layer(x[:, ::-1], w), y[:, ::-1], rtol=1e-13, atol=1e-14)  # equivariant, and a non-contiguous view
     assert_allclose(layer(x[0, 1], w), y[0, 1], rtol=1e-13, atol=1e-14)
 
 
