@@ -3,7 +3,7 @@
 import numpy as np
 
 from transformer_parts.learn.exercise import Exercise, Mistake
-from transformer_parts.maths import rope
+from transformer_parts.maths import attention, rope
 
 
 def _turn(x: np.ndarray, angle: np.ndarray) -> np.ndarray:
@@ -119,7 +119,8 @@ SCORE = Exercise(
         Mistake(
             "no rotation",
             _score_with(lambda m, n, t: 0, lambda m, n, t: 0),
-            "Positions make no difference in your score: nothing was turned.",
+            "Positions make no difference in your score: nothing was turned, or both by the same angle. Query and key"
+            " stand at m and at n.",
         ),
         Mistake(
             "only the query turned",
@@ -132,11 +133,6 @@ SCORE = Exercise(
             "Only the key was turned, so your score depends on n and not on n − m. Turn the query by m·θ too.",
         ),
         Mistake(
-            "both turned by the same position",
-            _score_with(lambda m, n, t: m * t, lambda m, n, t: m * t),
-            "Query and key were turned by the same angle, which changes no inner product. The key stands at n.",
-        ),
-        Mistake(
             "opposite senses",
             _score_with(lambda m, n, t: m * t, lambda m, n, t: -n * t),
             "Query and key turn in opposite senses, so your score depends on n + m.",
@@ -146,5 +142,61 @@ SCORE = Exercise(
         "Turn the query by m·θ and the key by n·θ, then compare them.",
         "The inner product of the turned vectors depends on (n − m)·θ alone: turning only the key by that does it too.",
         "Do not forget 1/√head_dim; one pair has head_dim 2.",
+    ),
+)
+
+
+def _attend(query, key, value, inv_freq, *, turn=(True, True, False), scale=None):
+    positions = np.arange(len(query))
+    query, key, value = (
+        rope.rotate(x, positions, inv_freq=inv_freq) if turned else x
+        for x, turned in zip((query, key, value), turn, strict=True)
+    )
+    return attention.attention(query[None], key[None], value[None], causal=True, scale=scale)[0]
+
+
+def _attend_inputs(rng):
+    length, head_dim = int(rng.integers(3, 7)), 2 * int(rng.integers(1, 4))
+    return (*rng.standard_normal((3, length, head_dim)), rope.inv_freq(head_dim))
+
+
+ATTEND = Exercise(
+    task="attend(query, key, value, inv_freq): causal attention of one head with RoPE, arrays of shape (L, head_dim)",
+    solution=_attend,
+    inputs=_attend_inputs,
+    mistakes=(
+        Mistake(
+            "V rotated",
+            lambda q, k, v, f: _attend(q, k, v, f, turn=(True, True, True)),
+            "You turned the values too. Positions belong to the comparison of query and key; the values are mixed as"
+            " they are.",
+        ),
+        Mistake(
+            "no rotation",
+            lambda q, k, v, f: _attend(q, k, v, f, turn=(False, False, False)),
+            "Nothing was turned: this is attention without positions.",
+        ),
+        Mistake(
+            "only the query turned",
+            lambda q, k, v, f: _attend(q, k, v, f, turn=(True, False, False)),
+            "Only the query was turned: the scores depend on m alone, not on n − m.",
+        ),
+        Mistake(
+            "missing scale",
+            lambda q, k, v, f: _attend(q, k, v, f, scale=1.0),
+            "The scores were not divided by √head_dim.",
+        ),
+        Mistake(
+            "no causal mask",
+            lambda q, k, v, f: attention.attention(
+                *(rope.rotate(x, np.arange(len(x)), inv_freq=f)[None] for x in (q, k)), v[None]
+            )[0],
+            "Your queries see later keys: the causal mask is missing.",
+        ),
+    ),
+    hints=(
+        "Turn query and key by their positions 0 … L − 1, leave the values alone.",
+        "Scores are turned_query @ turned_key.T / √head_dim; entries above the diagonal become −∞ before the softmax.",
+        "The softmax runs over the keys: each row of weights sums to 1. Then weights @ value.",
     ),
 )

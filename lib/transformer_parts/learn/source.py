@@ -5,7 +5,7 @@ import inspect
 import textwrap
 from collections.abc import Callable
 
-from IPython.display import Code
+from IPython.display import Markdown
 
 
 def source(function: Callable, *, docstring: bool = False) -> str:
@@ -33,6 +33,7 @@ def source(function: Callable, *, docstring: bool = False) -> str:
     return "\n".join(lines[: body[0].lineno - 1] + lines[body[0].end_lineno :])
 
 
-def show(*functions: Callable) -> Code:
-    """Return the source of functions of the library, coloured, for a notebook to show."""
-    return Code("\n\n\n".join(map(source, functions)), language="python")
+def show(*functions: Callable) -> Markdown:
+    """Return the source of functions of the library as Markdown, which each front end colours in its own theme."""
+    text = "\n\n\n".join(map(source, functions))
+    return Markdown(f"```python\n{text}\n```")

@@ -1,0 +1,64 @@
+"""Run the notebooks and write them back in the form they are committed in.
+
+    python tools/notebooks.py [notebook ...]      (all of notebooks/ by default)
+
+The committed form: outputs of text are kept, so that they can be read on GitHub and compared by nbval; the outputs of
+explorers (tag "explorer") are dropped, because a widget without its state shows an error, and a still stands above
+them; nothing that changes from run to run (counts, times, widget state) is stored.
+"""
+
+import argparse
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+PROJECT = Path(__file__).resolve().parents[1]
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def notebooks() -> list[Path]:
+    """Return the paths of all notebooks, in order."""
+    return sorted(p for p in (PROJECT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
+
+
+def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Bring a notebook into the committed form, in place, and return it."""
+    notebook.metadata = nbformat.from_dict(METADATA)
+    for cell in notebook.cells:
+        tags = cell.metadata.get("tags", [])
+        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        if cell.cell_type == "code":
+            cell.execution_count = None
+            cell.outputs = [] if "explorer" in tags else [_bare(output) for output in cell.outputs]
+    return notebook
+
+
+def _bare(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    if "execution_count" in output:
+        output.execution_count = None
+    if "metadata" in output:
+        output.metadata = nbformat.from_dict({})
+    return output
+
+
+def run(path: Path) -> None:
+    """Run a notebook in a fresh kernel, in its own folder, and write it back in the committed form."""
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+    nbformat.write(normalise(notebook), path)
+
+
+def main() -> None:
+    """Run the notebooks named on the command line, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("notebooks", nargs="*", type=Path)
+    for path in parser.parse_args().notebooks or notebooks():
+        run(path)
+
+
+if __name__ == "__main__":
+    main()
