@@ -154,6 +154,13 @@ def test_an_activation_may_return_its_argument_or_a_wider_array(x, w):
     assert_array_equal(narrow, wide)
 
 
+def test_an_array_that_the_activation_keeps_is_not_written_to(x, w):
+    kept = np.full((2, 3, F), 0.5)
+    y = glu(x, *gated(w), activation=lambda g: kept)
+    assert_array_equal(kept, np.full((2, 3, F), 0.5))
+    assert_allclose(y, (x @ w["w_up"] / 2) @ w["w_down"], rtol=1e-12, atol=1e-13)
+
+
 def test_the_output_may_have_another_width(x, w):
     assert ffn(x, w["w_in"], w["w_out"][:, :3]).shape == (2, 3, 3)
     assert swiglu(x, w["w_gate"], w["w_up"], w["w_down"][:, :3]).shape == (2, 3, 3)

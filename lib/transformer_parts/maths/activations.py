@@ -157,7 +157,7 @@ def gelu(x: ArrayLike) -> NDArray:
 
 
 def gelu_tanh(x: ArrayLike) -> NDArray:
-    r"""Return the approximation of GELU by tanh, which GPT-2 and BERT's first code use.
+    r"""Return the approximation of GELU by tanh, which GPT-2 and Gemma use.
 
     .. math:: \tfrac{x}{2}\bigl(1 + \tanh z\bigr) = x\,\sigma(2z), \qquad
               z = \sqrt{2/\pi}\,\bigl(x + 0.044715\,x^3\bigr)

@@ -115,7 +115,7 @@ def glu(
     References
     ----------
     Dauphin et al., arXiv:1612.08083, §2, eq. 1 (GLU); Shazeer, "GLU Variants Improve Transformer",
-    arXiv:2002.05202, §2, eq. 5 and 6 (the family, as feed-forward layers without biases).
+    arXiv:2002.05202, §2, eq. 4–6 (the family, and its feed-forward layers without biases).
 
     Examples
     --------

@@ -34,7 +34,8 @@ def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-6) -
     Returns
     -------
     ndarray, shape (..., D)
-        In the dtype of `x` (integers: float64).
+        In the dtype of `x` (integers: float64).  Where the product with γ exceeds that dtype it is infinite, and
+        NumPy warns.
 
     Raises
     ------
