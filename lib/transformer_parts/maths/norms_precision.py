@@ -4,7 +4,6 @@ float16's trouble is its range (squares overflow from 256 on), bfloat16's is its
 published model takes the statistics in float32; they differ in when the result is rounded.
 """
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -132,7 +131,7 @@ def mean_square_in(x: ArrayLike, dtype: str, *, accumulator: str | None = None) 
     x = stored("x", x, dtype)
     require.one_of("accumulator", accumulator, FORMATS)
     with np.errstate(over="ignore"):
-        squares = (x * x).astype(_numpy_dtype(dtype)).astype(_numpy_dtype(accumulator))
+        squares = (x * x).astype(FORMATS[dtype].scalar).astype(FORMATS[accumulator].scalar)
         total = np.add.accumulate(squares, axis=-1)[..., -1].astype(np.float32)
     return round_to(total / np.float32(x.shape[-1]), dtype)
 
@@ -172,8 +171,4 @@ def rms_norm_in(x: ArrayLike, dtype: str, eps: float = 1e-6, *, accumulator: str
     eps = round_to(require.number("eps", eps, above=0), dtype).astype(np.float32)
     root = round_to(np.sqrt(round_to(mean_square + eps, dtype)), dtype)[..., None]
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-        return (stored("x", x, dtype) / root).astype(_numpy_dtype(dtype)).astype(np.float32)
-
-
-def _numpy_dtype(dtype: str) -> np.dtype:
-    return np.dtype(ml_dtypes.bfloat16 if dtype == "bfloat16" else dtype)
+        return (stored("x", x, dtype) / root).astype(FORMATS[dtype].scalar).astype(np.float32)

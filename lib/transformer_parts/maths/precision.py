@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -14,15 +15,30 @@ from transformer_parts.maths import require
 
 
 class Format(NamedTuple):
-    """A binary floating format: significant bits (the hidden one counted), smallest and largest exponent."""
+    """A binary floating format.
+
+    Attributes
+    ----------
+    bits : int
+        Significant bits, the hidden one counted.
+    min_exponent, max_exponent : int
+        Powers of two of the smallest and the largest normal binade.
+    scalar : type
+        The scalar type of arrays that hold the format itself.
+    """
 
     bits: int
     min_exponent: int
     max_exponent: int
+    scalar: type[np.generic]
 
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
-    {"bfloat16": Format(8, -126, 127), "float16": Format(11, -14, 15), "float32": Format(24, -126, 127)}
+    {
+        "bfloat16": Format(8, -126, 127, ml_dtypes.bfloat16),
+        "float16": Format(11, -14, 15, np.float16),
+        "float32": Format(24, -126, 127, np.float32),
+    }
 )
 
 
@@ -108,8 +124,32 @@ def _ulp_exponent(exact: NDArray, form: Format) -> NDArray:
 
 
 def stored(name: str, x: ArrayLike, dtype: str) -> NDArray:
-    """Return an argument as a model that runs in `dtype` holds it, in float32; refuse what is too large for it."""
-    x = round_to(require.array(name, x), dtype).astype(np.float32)
-    if not require.all_finite(x):
+    """Return an argument as a model that runs in `dtype` holds it, and refuse what is too large for it.
+
+    Parameters
+    ----------
+    name : str
+        The argument's name, for the message.
+    x : array_like, shape (..., D)
+        Finite numbers.
+    dtype : {"bfloat16", "float16", "float32"}
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+        Values of `dtype`, held as float32.
+
+    Raises
+    ------
+    ValueError
+        If `x` is not finite, before or after rounding, or `dtype` is another.
+
+    Examples
+    --------
+    >>> stored("weight", [257.0], "bfloat16").tolist()
+    [256.0]
+    """
+    rounded = round_to(require.array(name, x), dtype).astype(np.float32)
+    if not require.all_finite(rounded):
         raise ValueError(f"{name}: got entries too large for {dtype}, want numbers within it")
-    return x
+    return rounded
