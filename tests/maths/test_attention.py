@@ -163,6 +163,15 @@ def test_memory_does_not_grow_with_the_square_of_the_length(rng, monkeypatch, ca
     assert peaks[4001] < 1.1 * peaks[1009]
 
 
+def test_memory_does_not_grow_with_the_batch(rng, monkeypatch):
+    limit = 2**16
+    monkeypatch.setattr(attention_blocks, "BLOCK_BYTES", limit)
+    q, k, v = qkv(rng, lead=(67,), heads=4, groups=2, queries=257, keys=257, dtype=np.float32)
+    one_row_of_all = 67 * 4 * 257 * 4
+    assert one_row_of_all > 4 * limit
+    assert peak_of(attention, q, k, v) - 67 * 4 * 257 * 13 * 4 < 2 * limit
+
+
 def test_a_key_is_not_copied_for_each_query_head(rng):
     q, k, v = qkv(rng, heads=64, groups=1, queries=1, keys=4001, width=32, value_width=32, dtype=np.float32)
     assert peak_of(attention, q, k, v, causal=True) < 64 * k.nbytes / 10
