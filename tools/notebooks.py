@@ -4,7 +4,7 @@
 
 The committed form: outputs of text are kept, so that they can be read on GitHub and compared by nbval; the outputs of
 explorers (tag "explorer") are dropped, because a widget without its state shows an error, and a still stands above
-them; nothing that changes from run to run (counts, times, widget state) is stored.
+them; nothing that changes from run to run (times, widget state) is stored, and cells are numbered from 1.
 """
 
 import argparse
@@ -28,18 +28,21 @@ def notebooks() -> list[Path]:
 def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Bring a notebook into the committed form, in place, and return it."""
     notebook.metadata = nbformat.from_dict(METADATA)
+    number = 0
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
         if cell.cell_type == "code":
-            cell.execution_count = None
-            cell.outputs = [] if "explorer" in tags else [_bare(output) for output in cell.outputs]
+            # Counted from 1, as in a fresh run: nbval refuses outputs of a cell without a number.
+            number += 1
+            cell.execution_count = number
+            cell.outputs = [] if "explorer" in tags else [_bare(output, number) for output in cell.outputs]
     return notebook
 
 
-def _bare(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def _bare(output: nbformat.NotebookNode, number: int) -> nbformat.NotebookNode:
     if "execution_count" in output:
-        output.execution_count = None
+        output.execution_count = number
     if "metadata" in output:
         output.metadata = nbformat.from_dict({})
     return output

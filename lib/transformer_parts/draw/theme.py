@@ -4,6 +4,8 @@ The three colours are Paul Tol's high-contrast set: readers who do not tell hues
 and 73 of 100), and each also has a marker of its own.  Figures carry symbols and numbers alone; words are the page's.
 """
 
+from types import MappingProxyType
+
 from matplotlib.axes import Axes
 
 INK = "#222222"
@@ -15,7 +17,7 @@ QUERY = FIRST = "#004488"
 KEY = SECOND = "#bb5566"
 VALUE = THIRD = "#ddaa33"
 
-MARKERS = {FIRST: "o", SECOND: "s", THIRD: "^"}
+MARKERS = MappingProxyType({FIRST: "o", SECOND: "s", THIRD: "^"})
 
 LINE = 2.0
 THIN = 1.0

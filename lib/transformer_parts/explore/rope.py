@@ -11,13 +11,15 @@ from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
 from transformer_parts.maths import attention, rope, rope_scores, rotation
 
-_WORKED = {
-    "theta": np.pi / 2,
-    "query_length": 5**0.5,
-    "query_direction": float(np.degrees(np.arctan2(2, 1))),
-    "key_length": 5**0.5,
-    "key_direction": float(np.degrees(np.arctan2(1, 2))),
-}
+_WORKED = MappingProxyType(
+    {
+        "theta": np.pi / 2,
+        "query_length": 5**0.5,
+        "query_direction": float(np.degrees(np.arctan2(2, 1))),
+        "key_length": 5**0.5,
+        "key_direction": float(np.degrees(np.arctan2(1, 2))),
+    }
+)
 
 
 class RopePlane(Panel[Plane]):
