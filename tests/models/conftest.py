@@ -1,5 +1,7 @@
 """A GGUF file of two small layers, written by the tests themselves, and the real weights where they are."""
 
+import importlib.util
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -7,6 +9,7 @@ import gguf
 import numpy as np
 import pytest
 from tokenizers.pre_tokenizers import ByteLevel
+
 from transformer_parts.models import weights
 
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -98,3 +101,19 @@ def real_path() -> Path:
         return weights.find()
     except FileNotFoundError as absent:
         pytest.skip(str(absent))
+
+
+@pytest.fixture(scope="session")
+def their_logits(torch, transformers):
+    """A function that lets transformers load a GGUF file and returns its logits of some tokens, in float64."""
+    if importlib.util.find_spec("accelerate") is None and not os.environ.get("CI"):
+        pytest.skip("accelerate is not installed (pip install -r requirements-oracles.txt)")
+
+    def logits(path: Path, token_ids, dtype: str) -> np.ndarray:
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            path.parent, gguf_file=path.name, dtype=getattr(torch, dtype), attn_implementation="eager"
+        )
+        with torch.no_grad():
+            return model(torch.tensor(np.atleast_2d(token_ids))).logits.double().numpy().squeeze()
+
+    return logits

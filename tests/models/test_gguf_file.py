@@ -5,6 +5,7 @@ import struct
 import gguf
 import numpy as np
 import pytest
+
 from transformer_parts.models.gguf_file import GGUFFile
 
 

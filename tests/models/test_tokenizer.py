@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.tokenizer import load_tokenizer, token_texts
 

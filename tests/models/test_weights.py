@@ -7,6 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from transformer_parts.models import weights
 
 CONTENT = b"GGUF" + bytes(range(256)) * 7

@@ -8,7 +8,7 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -72,8 +72,8 @@ class Excerpt:
     """
 
     text: str
-    token_texts: tuple[str, ...]
-    token_ids: NDArray[np.int64]
+    token_texts: tuple[str, ...] = field(repr=False)
+    token_ids: NDArray[np.int64] = field(repr=False)
     n_layers: int
     n_heads: int
     n_kv_heads: int
@@ -87,10 +87,10 @@ class Excerpt:
     gate_layers: tuple[int, ...]
     residual_names: tuple[str, ...]
     telling_heads: tuple[TellingHead, ...]
-    norm_names: tuple[str, ...]
-    tensor_shapes: Mapping[str, tuple[int, ...]]
-    provenance: Mapping[str, Any]
-    _arrays: Mapping[str, NDArray]
+    norm_names: tuple[str, ...] = field(repr=False)
+    tensor_shapes: Mapping[str, tuple[int, ...]] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)
+    _arrays: Mapping[str, NDArray] = field(repr=False)
 
     def query(self, layer: int, head: int) -> NDArray[np.float64]:
         """Return the queries of one head before the rotation, shape (L, K)."""

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ TELLING_HEADS = (
     TellingHead(17, 4, "induction"),
     TellingHead(17, 5, "induction"),
 )
-_STEP_OF_NORM = {"attn_norm": "x", "ffn_norm": "U"}
+_STEP_OF_NORM = MappingProxyType({"attn_norm": "x", "ffn_norm": "U"})
 
 
 def compute(model: SmolLM2, file: GGUFFile) -> dict[str, NDArray]:

@@ -6,7 +6,7 @@ It reads any GGUF file of the Llama architecture without biases and without scal
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -42,10 +42,10 @@ class SmolLM2:
     """
 
     sizes: LlamaSizes
-    embedding: NDArray[np.float32]
-    layers: tuple[DecoderLayer, ...]
-    final_norm: NDArray[np.float32]
-    head: NDArray[np.float32]
+    embedding: NDArray[np.float32] = field(repr=False)
+    layers: tuple[DecoderLayer, ...] = field(repr=False)
+    final_norm: NDArray[np.float32] = field(repr=False)
+    head: NDArray[np.float32] = field(repr=False)
 
     def hidden(self, token_ids: ArrayLike, positions: ArrayLike | None = None) -> NDArray[np.float32]:
         """Return the residual vectors after the last layer, before the final norm.
@@ -138,10 +138,8 @@ class SmolLM2:
         kept: dict[str, NDArray] = {}
         x = self._embed(token_ids)
         for index, layer in enumerate(self.layers[:last]):
-            if index in wanted:
-                x = _keep_steps(layer, x, positions, index, wanted[index], kept)
-            else:
-                x = layer(x, positions)
+            steps = wanted.get(index)
+            x = _keep_steps(layer, x, positions, index, steps, kept) if steps else layer(x, positions)
         if to_the_end:
             kept["output_norm.input"] = x
         if "logits" in names:
@@ -191,22 +189,18 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
     known |= {f"blk.{i}.{name}.weight" for i in range(sizes.n_layers) for name in (*norms, *matrices)}
     if unknown := sorted(file.shapes().keys() - known):
         raise ValueError(f"{file.path.name}: got a tensor {unknown[0]!r}, want a Llama without biases or extras")
+    settings = {"n_heads": sizes.n_heads, "n_kv_heads": sizes.n_kv_heads, "layout": layout}
+    settings |= {"rope_base": sizes.rope_base, "eps": sizes.eps}
     layers = []
     for i in range(sizes.n_layers):
         weights = {name: file.tensor(f"blk.{i}.{name}.weight", (d,)) for name in norms}
         for name, shape in matrices.items():
             argument = _ARGUMENT.get(name, name.replace("ffn_", "w_"))
             weights[argument] = file.tensor(f"blk.{i}.{name}.weight", shape).T
-        layers.append(
-            DecoderLayer(
-                **weights,
-                n_heads=sizes.n_heads,
-                n_kv_heads=sizes.n_kv_heads,
-                rope_base=sizes.rope_base,
-                layout=layout,
-                eps=sizes.eps,
-            )
-        )
+        try:
+            layers.append(DecoderLayer(**weights, **settings))
+        except ValueError as error:
+            raise ValueError(f"layer {i} of {file.path.name}: {error}") from error
     embedding = file.tensor("token_embd.weight", (sizes.vocab_size, d))
     untied = "output.weight" in file.shapes()
     head = file.tensor("output.weight", embedding.shape) if untied else embedding

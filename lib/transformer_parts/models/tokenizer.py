@@ -1,6 +1,7 @@
 """The tokenizer of a GGUF file: byte-level byte-pair encoding from the file's own vocabulary and merges."""
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
@@ -8,8 +9,8 @@ from tokenizers.models import BPE
 from transformer_parts.maths import require
 from transformer_parts.models.gguf_file import GGUFFile
 
-# the types GGUF gives to tokens that merges never make: control, user-defined
-_ADDED = {3: True, 4: False}
+# GGUF's types of tokens that merges never make, control and user-defined, and whether decoding may skip them
+_ADDED = MappingProxyType({3: True, 4: False})
 
 
 def load_tokenizer(file: GGUFFile) -> Tokenizer:
