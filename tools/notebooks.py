@@ -1,6 +1,8 @@
 """Run the notebooks and write them back in the form they are committed in.
 
-    python tools/notebooks.py [notebook ...]      (all of notebooks/ by default)
+    python tools/notebooks.py [--form] [notebook ...]
+
+Without names all of notebooks/ is taken; --form writes them back without running them.
 
 The committed form: outputs of text are kept, so that they can be read on GitHub and compared by nbval; the outputs of
 explorers (tag "explorer") are dropped, because a widget without its state shows an error, and a still stands above
@@ -58,9 +60,14 @@ def run(path: Path) -> None:
 def main() -> None:
     """Run the notebooks named on the command line, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--form", action="store_true", help="do not run, only bring into the committed form")
     parser.add_argument("notebooks", nargs="*", type=Path)
-    for path in parser.parse_args().notebooks or notebooks():
-        run(path)
+    arguments = parser.parse_args()
+    for path in arguments.notebooks or notebooks():
+        if arguments.form:
+            nbformat.write(normalise(nbformat.read(path, as_version=4)), path)
+        else:
+            run(path)
 
 
 if __name__ == "__main__":

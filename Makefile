@@ -1,0 +1,75 @@
+# make lab    install into .venv and open JupyterLab on the start page
+# make test   install what the tests need and run everything
+# `make help` lists the rest.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NOTEBOOK ?= notebooks/en/00_start_here.ipynb
+# The superuser of a container may start JupyterLab; nobody else needs the flag.
+LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
+
+.PHONY: help lab test test-fast oracles chromium bench bench-browser notebooks stills excerpt lint clean
+
+help:
+	@sed -n 's/^\([a-z-]*\):.*## */make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
+
+$(VENV)/.installed: requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another by PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -r requirements.txt
+	@touch $@
+
+$(VENV)/.oracles: $(VENV)/.installed requirements-oracles.txt
+	$(BIN)/python -m pip install --quiet -r requirements-oracles.txt
+	@touch $@
+
+lab: $(VENV)/.installed ## install and open JupyterLab on the start page
+	$(BIN)/jupyter lab $(LAB_ARGS) --LabApp.news_url=None \
+	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(NOTEBOOK)
+
+# In CI nothing is skipped: the optional oracles are installed and Chromium must be there.
+test: $(VENV)/.installed $(if $(CI),$(VENV)/.oracles) chromium ## run every test
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not browser"
+	$(BIN)/python -m pytest -n auto --dist loadfile --nbval --nbval-cell-timeout=120 notebooks
+	$(BIN)/python -m pytest -m browser
+
+test-fast: $(VENV)/.installed ## run the tests without browser and notebooks
+	$(BIN)/python -m pytest -n auto --dist loadfile -m "not browser"
+
+oracles: $(VENV)/.oracles ## install PyTorch and transformers, which some tests compare with
+
+chromium:
+	@command -v chromium chromium-browser google-chrome >/dev/null || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing Chromium for the browser tests"; \
+	    apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
+	  else \
+	    echo "No Chromium found: the browser tests will be skipped. Debian, Ubuntu: sudo apt-get install chromium"; \
+	  fi
+
+bench: $(VENV)/.oracles ## compare the speed of the maths with a copy and with PyTorch
+	$(BIN)/python benchmarks/bench.py
+
+bench-browser: $(VENV)/.installed chromium ## compare the explorers' response with interact, in Chromium
+	$(BIN)/python benchmarks/bench_browser.py
+
+notebooks: $(VENV)/.installed ## run all notebooks and write them in the committed form
+	$(BIN)/python tools/notebooks.py
+
+stills: $(VENV)/.installed ## draw the stills in figures/
+	$(BIN)/python tools/stills.py
+
+excerpt: $(VENV)/.installed ## fetch the real model's weights and write the committed excerpt anew
+	$(BIN)/python -m transformer_parts.models.make_excerpt
+
+lint: $(VENV)/.installed ## format and check the code
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean: ## remove the virtual environment and everything generated
+	rm -rf $(VENV) screenshots bench-results .pytest_cache .ruff_cache
