@@ -9,7 +9,7 @@ NOTEBOOK ?= notebooks/en/00_start_here.ipynb
 # The superuser of a container may start JupyterLab; nobody else needs the flag.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test test-fast oracles chromium bench bench-browser notebooks stills excerpt lint clean
+.PHONY: help lab test test-fast oracles chromium weights bench bench-browser notebooks stills excerpt lint clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## */make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -20,6 +20,8 @@ $(VENV)/.installed: requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -r requirements.txt
+	@# JupyterLab asks every newcomer whether to fetch news; here nothing is fetched, so it need not ask.
+	$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
 	@touch $@
 
 $(VENV)/.oracles: $(VENV)/.installed requirements-oracles.txt
@@ -27,11 +29,10 @@ $(VENV)/.oracles: $(VENV)/.installed requirements-oracles.txt
 	@touch $@
 
 lab: $(VENV)/.installed ## install and open JupyterLab on the start page
-	$(BIN)/jupyter lab $(LAB_ARGS) --LabApp.news_url=None \
-	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate $(NOTEBOOK)
+	$(BIN)/jupyter lab $(LAB_ARGS) $(NOTEBOOK)
 
-# In CI nothing is skipped: the optional oracles are installed and Chromium must be there.
-test: $(VENV)/.installed $(if $(CI),$(VENV)/.oracles) chromium ## run every test
+# In CI nothing is skipped: the optional oracles and the weights are fetched, and Chromium must be there.
+test: $(VENV)/.installed $(if $(CI),$(VENV)/.oracles weights) chromium ## run every test
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/python -m pytest -n auto --dist loadfile -m "not browser"
@@ -64,7 +65,10 @@ notebooks: $(VENV)/.installed ## run all notebooks and write them in the committ
 stills: $(VENV)/.installed ## draw the stills in figures/
 	$(BIN)/python tools/stills.py
 
-excerpt: $(VENV)/.installed ## fetch the real model's weights and write the committed excerpt anew
+weights: $(VENV)/.installed ## fetch the real model's weights (90 MB) into weights/
+	$(BIN)/python -m transformer_parts.models.weights
+
+excerpt: weights ## write the committed excerpt of the real model anew
 	$(BIN)/python -m transformer_parts.models.make_excerpt
 
 lint: $(VENV)/.installed ## format and check the code

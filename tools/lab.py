@@ -56,6 +56,9 @@ def server(root: Path, log: Path) -> Iterator[str]:
         port = probe.getsockname()[1]
     token = secrets.token_hex(16)
     home = log.parent / "jupyter-home"
+    page = home / "config" / "labconfig" / "page_config.json"
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text('{"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": true}}')
     environment = dict(os.environ) | {
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTER_DATA_DIR": str(home / "data"),
@@ -68,7 +71,6 @@ def server(root: Path, log: Path) -> Iterator[str]:
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}",
         f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={root}", "--ServerApp.port_retries=0",
         "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]  # fmt: skip
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=root)
