@@ -3,7 +3,7 @@
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from html import escape
 from importlib.resources import files
 from types import MappingProxyType
@@ -117,18 +117,10 @@ class Panel(ABC, Generic[Data]):
             raise ValueError(f"{min(unknown)}: got a control of that name, want one of {', '.join(self.controls)}")
         before = self.state
         try:
-            with self._hold():
-                # Twice, because a coupled control may have its range only after another has its value.
-                for final in (False, True):
-                    for name, value in values.items():
-                        self._assign(name, value, final)
-                        self.couple(name)
+            self._assign(values)
             self._show(self.state)
         except Exception:
-            with self._hold():
-                for name, value in before.items():
-                    self.controls[name].value = value
-                    self.couple(name)
+            self._assign(before)
             raise
 
     def reset(self) -> None:
@@ -140,34 +132,53 @@ class Panel(ABC, Generic[Data]):
         try:
             self._show(self.state)
         except Exception as error:
-            self.error = error
-            logger.exception("%s could not show %s", type(self).__name__, self.state)
-            self.status.value = (
-                f'<p class="tp-status" role="alert">{escape(str(error) or type(error).__name__)}<br>'
-                "The picture and the numbers are those of the last good setting.</p>"
-            )
+            self._report(error)
+
+    def _report(self, error: Exception) -> None:
+        self.error = error
+        logger.error("%s could not show %s", type(self).__name__, self.state, exc_info=error)
+        self.status.value = (
+            f'<p class="tp-status" role="alert">{escape(str(error) or type(error).__name__)}<br>'
+            "The picture and the numbers are those of the last good setting.</p>"
+        )
 
     def _show(self, state: State) -> None:
         data = self.compute(**state)
         picture, numbers = self.view.frame(data), table(self.rows(data))
         self._image.value, self.readout.value = picture, numbers
-        self.error, self.status.value = None, ""
+        self.error, self.status.value, self._shown = None, "", data
 
-    def _assign(self, name: str, value: object, final: bool) -> None:
-        try:
-            self.controls[name].value = value
-        except TraitError as error:
-            if final:
-                raise ValueError(f"{name}: got {value!r}, want {_range_of(self.controls[name])}") from error
-        if final and self.controls[name].value != value:
-            raise ValueError(f"{name}: got {value!r}, want {_range_of(self.controls[name])}")
+    def _assign(self, values: State) -> None:
+        with self._hold():
+            # Twice, because a coupled control may have its range only after another has its value.
+            for _ in range(2):
+                for name, value in values.items():
+                    control = self.controls[name]
+                    before = control.value
+                    with suppress(TraitError):
+                        control.value = value
+                    if control.value != before:
+                        self.couple(name)
+        for name, value in values.items():
+            if self.controls[name].value != value:
+                raise ValueError(f"{name}: got {value!r}, want {_range_of(self.controls[name])}")
 
     def _changed(self, name: str) -> None:
         if self._held:
             return
-        with self._hold():
-            self.couple(name)
-        self.refresh()
+        try:
+            with self._hold():
+                self.couple(name)
+        except Exception as error:
+            self._report(error)
+        else:
+            self.refresh()
+
+    def _press(self, values: State) -> None:
+        try:
+            self.set(**values)
+        except Exception as error:
+            self._report(error)
 
     @contextmanager
     def _hold(self) -> Iterator[None]:
@@ -183,7 +194,7 @@ class Panel(ABC, Generic[Data]):
             # The still stands on the page for readers who cannot run the cell; a live panel takes its place.
             style += f'\nimg[src*="{self.still}"] {{ display: none; }}'
         buttons = [self._button(label, values) for label, values in self.presets.items()]
-        buttons.append(self._button("Reset", None))
+        buttons.append(self._button("Reset", self._initial))
         bar = [widgets.HBox(buttons).add_class("tp-bar")]
         if self.play is not None:
             bar.append(self._player(self.controls[self.play]))
@@ -194,9 +205,9 @@ class Panel(ABC, Generic[Data]):
             "tp-panel"
         )
 
-    def _button(self, label: str, values: State | None) -> widgets.Button:
+    def _button(self, label: str, values: State) -> widgets.Button:
         button = widgets.Button(description=label)
-        button.on_click(lambda _: self.reset() if values is None else self.set(**values))
+        button.on_click(lambda _: self._press(values))
         return button
 
     def _player(self, slider: widgets.IntSlider) -> widgets.Play:
@@ -214,7 +225,7 @@ class Panel(ABC, Generic[Data]):
         bundle = self.widget._repr_mimebundle_()
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         data = dict(data) | {
-            "image/png": self.view.still(self.compute(**self.state)),
+            "image/png": self.view.still(self._shown),
             "text/plain": self.alt,
         }
         return data, dict(metadata) | {"image/png": {"width": self.view.size[0], "alt": self.alt}}
