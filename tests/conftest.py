@@ -1,7 +1,9 @@
 """Fixtures shared by all tests."""
 
 import importlib
+import logging
 import os
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -30,3 +32,34 @@ def transformers():
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(20261130)
+
+
+class Logged(logging.Handler):
+    """Keeps the warnings and errors that were logged; a test that expects one looks at it and clears the list."""
+
+    def __init__(self):
+        super().__init__(logging.WARNING)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+    @property
+    def messages(self) -> list[str]:
+        return [f"{record.name}: {record.getMessage()}" for record in self.records]
+
+    def clear(self) -> None:
+        self.records.clear()
+
+
+@pytest.fixture
+def logged() -> Iterator[Logged]:
+    """Fail the test if it leaves a logged warning of the library, of matplotlib or of a widget's callback."""
+    handler = Logged()
+    loggers = [logging.getLogger(name) for name in ("transformer_parts", "matplotlib", "traitlets")]
+    for logger in loggers:
+        logger.addHandler(handler)
+    yield handler
+    for logger in loggers:
+        logger.removeHandler(handler)
+    assert not handler.messages

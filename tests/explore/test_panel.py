@@ -1,0 +1,410 @@
+"""The contract of a panel, held by small panels of our own."""
+
+import io
+import re
+
+import ipywidgets as widgets
+import pytest
+from PIL import Image
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.view import View
+from transformer_parts.explore import controls
+from transformer_parts.explore.panel import Panel, Picture
+from transformer_parts.explore.readout import Row
+
+
+class BarView(View[tuple]):
+    """A bar whose height, colour and place are its data; a colour that does not exist fails in the middle."""
+
+    size = (60, 40)
+
+    def build(self):
+        self.axes = theme.style(self.fig.add_axes((0.1, 0.1, 0.8, 0.8)), grid=False)
+        self.limits(self.axes, x=(0, 10), y=(0, 10))
+        (bar,) = self.axes.plot([5, 5], [0, 0], linewidth=8)
+        self.bar = self.moving(bar)
+
+    def update(self, data):
+        height, colour = data
+        self.bar.set_ydata([0, height])
+        self.bar.set_color(colour)
+        return self
+
+
+class BarPanel(Panel[tuple]):
+    """A bar of a height; 13 has no result, 7 no row."""
+
+    alt = "A bar <of> the chosen height"
+    still = "figures/bar.png"
+    presets = {"Tall & thin": {"height": 9, "colour": theme.KEY}, "Unlucky": {"height": 13, "colour": theme.KEY}}
+    play = "height"
+    play_interval = 77
+
+    def __init__(self):
+        self.computed = []
+        super().__init__()
+
+    def make_controls(self):
+        return {
+            "height": controls.integer("height", 4, 0, 20),
+            "colour": controls.choice("colour", {"blue": theme.QUERY, "red": theme.KEY, "none": "no colour"}, theme.QUERY),
+        }  # fmt: skip
+
+    def make_view(self):
+        return BarView()
+
+    def compute(self, *, height, colour):
+        self.computed.append((height, colour))
+        if height == 13:
+            raise ValueError("height: got <13>, want luck")
+        return height, colour
+
+    def rows(self, data):
+        if data[0] == 7:
+            raise RuntimeError
+        return [Row("height <b>", f"{data[0]} & more", data[1])]
+
+
+class HeadsPanel(BarPanel):
+    """Groups of heads: no more groups than heads, and the groups come first, to make it harder."""
+
+    presets = {"Many": {"groups": 16, "heads": 16}}
+    play = None
+    still = ""
+
+    def make_controls(self):
+        return {
+            "groups": controls.integer("groups", 4, 1, 4),
+            "heads": controls.integer("heads", 4, 1, 16),
+            "kind": controls.choice("kind", ["four", "other"], "four"),
+        }
+
+    def couple(self, name):
+        groups, heads, kind = self.controls.values()
+        if name == "kind" and kind.value == "four":
+            heads.value = 4
+        if name == "heads":
+            if heads.value == 11:
+                raise RuntimeError("eleven heads")
+            groups.max = heads.value
+            kind.value = "four" if heads.value == 4 else "other"
+
+    def compute(self, *, groups, heads, kind):
+        return super().compute(height=groups, colour="no colour" if heads == 13 else theme.QUERY)
+
+
+@pytest.fixture
+def panel():
+    return BarPanel()
+
+
+def shown(panel):
+    """What the page shows of a panel: the state, the picture, the table."""
+    return panel.state, picture(panel).value, panel.readout.value
+
+
+def picture(panel):
+    (found,) = inside(panel, Picture)
+    return found
+
+
+def inside(panel, kind):
+    """Return the widgets of a kind in a panel, in the order of the page."""
+
+    def walk(widget):
+        yield widget
+        for child in getattr(widget, "children", ()):
+            yield from walk(child)
+
+    return [widget for widget in walk(panel.widget) if isinstance(widget, kind)]
+
+
+def button(panel, label):
+    (found,) = [widget for widget in inside(panel, widgets.Button) if widget.description == label]
+    return found
+
+
+# ---------------------------------------------------------------- set, reset, presets
+
+
+def test_begins_with_its_picture_and_table(panel):
+    assert panel.state == {"height": 4, "colour": theme.QUERY}
+    assert picture(panel).value == panel.frame() == BarPanel().frame()
+    assert "4 &amp; more" in panel.readout.value
+    assert panel.error is None
+    assert panel.status.value == ""
+
+
+def test_set_refreshes_once(panel):
+    del panel.computed[:]
+    panel.set(height=6, colour=theme.KEY)
+    assert panel.computed == [(6, theme.KEY)]
+    assert panel.state == {"height": 6, "colour": theme.KEY}
+    assert picture(panel).value == panel.frame({"height": 6, "colour": theme.KEY})
+    assert "6 &amp; more" in panel.readout.value
+
+
+def test_moving_a_control_refreshes_once(panel):
+    before = shown(panel)
+    del panel.computed[:]
+    panel.controls["height"].value = 6
+    assert panel.computed == [(6, theme.QUERY)]
+    assert all(one != other for one, other in zip(shown(panel), before, strict=True))
+
+
+def test_frame_leaves_the_page_alone(panel):
+    before = shown(panel)
+    assert panel.frame({"height": 9, "colour": theme.KEY}) != before[1]
+    assert shown(panel) == before
+    with pytest.raises(ValueError, match="luck"):
+        panel.frame({"height": 13, "colour": theme.KEY})
+    assert shown(panel) == before
+    assert panel.frame() == before[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"width": 3}, "width: got a control of that name, want one of height, colour"),
+        ({"height": 5, "width": 3}, "width"),
+        ({"height": 21}, "height: got 21, want 0 to 20"),
+        ({"height": -1}, "height: got -1"),
+        ({"height": 2.5}, "height: got 2.5"),
+        ({"height": "tall"}, "height: got 'tall'"),
+        ({"height": None}, "height: got None"),
+        ({"height": 9, "colour": "green"}, "colour: got 'green', want one of blue, red, none"),
+        ({"colour": theme.KEY, "height": 13}, "height: got <13>, want luck"),
+    ],
+)
+def test_set_refuses_and_changes_nothing(panel, values, message):
+    panel.set(height=5)
+    before = shown(panel)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        panel.set(**values)
+    assert shown(panel) == before
+    assert panel.status.value == ""
+
+
+def test_set_says_what_a_slider_over_a_list_or_a_box_wants():
+    class Other(BarPanel):
+        play = None
+
+        def make_controls(self):
+            return {
+                "height": controls.real("height", 1, 0, 10, step=0.5),
+                "colour": controls.switch("red"),
+            }
+
+        def compute(self, *, height, colour):
+            return height, theme.KEY if colour else theme.QUERY
+
+    other = Other()
+    with pytest.raises(ValueError, match=r"height: got 0\.3, want one of 0\.00, 0\.50 … 10\.00"):
+        other.set(height=0.3)
+    with pytest.raises(ValueError, match="colour: got 'red', want True or False"):
+        other.set(colour="red")
+    other.set(height=0.5, colour=True)
+    assert other.state == {"height": 0.5, "colour": True}
+
+
+def test_preset_and_reset_buttons_put_the_controls(panel):
+    start = shown(panel)
+    del panel.computed[:]
+    button(panel, "Tall & thin").click()
+    assert panel.state == {"height": 9, "colour": theme.KEY}
+    button(panel, "Reset").click()
+    assert shown(panel) == start
+    assert len(panel.computed) == 2
+    panel.set(height=1)
+    panel.reset()
+    assert shown(panel) == start
+
+
+# ---------------------------------------------------------------- coupled controls
+
+
+def test_set_reaches_a_range_that_another_value_opens():
+    panel = HeadsPanel()
+    del panel.computed[:]
+    panel.set(groups=16, heads=16, kind="other")
+    assert panel.state == {"groups": 16, "heads": 16, "kind": "other"}
+    assert len(panel.computed) == 1
+    panel.reset()
+    assert panel.state == {"groups": 4, "heads": 4, "kind": "four"}
+    button(panel, "Many").click()
+    assert panel.state == {"groups": 16, "heads": 16, "kind": "other"}
+
+
+def test_moving_a_control_couples_before_the_one_refresh():
+    panel = HeadsPanel()
+    del panel.computed[:]
+    panel.controls["heads"].value = 2
+    assert panel.state == {"groups": 2, "heads": 2, "kind": "other"}
+    assert panel.computed == [(2, theme.QUERY)]
+    panel.controls["kind"].value = "four"
+    assert panel.state == {"groups": 2, "heads": 4, "kind": "four"}
+    assert len(panel.computed) == 2
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"heads": 2, "groups": 16},  # first lowers the range of the groups, then fails
+        {"heads": 8, "kind": "four"},  # each is possible, not both
+        {"groups": 2, "heads": 13},  # the picture fails
+        {"heads": 11},  # the coupling fails
+    ],
+)
+def test_refused_set_of_coupled_controls_changes_nothing(values):
+    panel = HeadsPanel()
+    panel.set(heads=9, groups=9)
+    before, ranges = shown(panel), panel.controls["groups"].max
+    with pytest.raises((ValueError, RuntimeError)):
+        panel.set(**values)
+    assert shown(panel) == before
+    assert panel.controls["groups"].max == ranges
+
+
+# ---------------------------------------------------------------- what goes wrong is seen
+
+
+def spoil_compute(panel):
+    panel.controls["height"].value = 13
+
+
+def spoil_rows(panel):
+    panel.controls["height"].value = 7
+
+
+def spoil_view(panel):
+    panel.controls["colour"].value = "no colour"
+
+
+def press_a_bad_preset(panel):
+    button(panel, "Unlucky").click()
+
+
+@pytest.mark.parametrize("spoil", [spoil_compute, spoil_rows, spoil_view, press_a_bad_preset])
+def test_error_in_a_callback_is_shown_and_logged_and_recovered_from(panel, logged, spoil):
+    panel.set(height=5)
+    _, good_picture, good_table = shown(panel)
+    spoil(panel)
+    assert panel.error is not None
+    assert 'role="alert"' in panel.status.value
+    assert "last good setting" in panel.status.value
+    assert shown(panel)[1:] == (good_picture, good_table)
+    (record,) = logged.records
+    assert record.name == "transformer_parts.explore.panel"
+    assert record.exc_info[1] is panel.error
+    logged.clear()
+    panel.controls["colour"].value = theme.KEY
+    panel.controls["height"].value = 6
+    logged.clear()  # the first of the two steps may still be at the bad height
+    assert panel.error is None
+    assert panel.status.value == ""
+    assert picture(panel).value == BarPanel().frame({"height": 6, "colour": theme.KEY})
+    assert "6 &amp; more" in panel.readout.value
+
+
+def test_error_in_the_coupling_is_shown_and_recovered_from(logged):
+    panel = HeadsPanel()
+    panel.controls["heads"].value = 11
+    assert "eleven heads" in panel.status.value
+    assert "eleven heads" in str(panel.error)
+    assert logged.messages
+    logged.clear()
+    panel.controls["heads"].value = 8
+    assert panel.error is None
+    assert panel.status.value == ""
+
+
+def test_status_line_escapes_and_names_a_silent_error(panel, logged):
+    spoil_compute(panel)
+    assert "height: got &lt;13&gt;, want luck" in panel.status.value
+    spoil_rows(panel)
+    assert "RuntimeError" in panel.status.value
+    logged.clear()
+
+
+def test_panel_that_cannot_begin_says_so_at_once():
+    class Broken(BarPanel):
+        def make_controls(self):
+            return super().make_controls() | {"height": controls.integer("height", 13, 0, 20)}
+
+    with pytest.raises(ValueError, match="luck"):
+        Broken()
+
+
+# ---------------------------------------------------------------- what the page gets
+
+
+def test_mimebundle_has_the_live_panel_a_picture_and_words(panel):
+    data, metadata = panel._repr_mimebundle_()
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == panel.widget.model_id
+    still = Image.open(io.BytesIO(data["image/png"]))
+    assert still.format == "PNG"
+    assert still.size == (120, 80)
+    assert data["text/plain"] == panel.alt
+    assert metadata["image/png"] == {"width": 60, "alt": panel.alt}
+
+
+def test_mimebundle_shows_the_last_good_picture(panel, logged):
+    panel.set(height=9)
+    good = panel._repr_mimebundle_()[0]["image/png"]
+    assert good != BarPanel()._repr_mimebundle_()[0]["image/png"]
+    spoil_compute(panel)
+    assert panel._repr_mimebundle_()[0]["image/png"] == good
+    logged.clear()
+
+
+def test_table_is_escaped_and_announced(panel):
+    assert "height &lt;b&gt;" in panel.readout.value
+    assert "<b>" not in panel.readout.value
+    assert 'aria-live="polite"' in panel.readout.value
+
+
+def test_picture_has_a_name_and_its_size(panel):
+    image = picture(panel)
+    assert image.tooltip == panel.alt
+    assert image.width == "60"
+    # The front end reads both, and draws nothing if a tooltip comes without a description.
+    assert {"description", "tooltip"} <= set(image.get_state())
+    assert image.description == ""
+
+
+def test_frames_are_in_the_format_they_are_announced_in(panel):
+    image = picture(panel)
+    assert Image.open(io.BytesIO(image.value)).format == image.format.upper() == "JPEG"
+
+
+def test_live_panel_hides_its_still_and_no_other_picture(panel):
+    (style,) = [widget.value for widget in inside(panel, widgets.HTML) if "<style>" in widget.value]
+    assert 'img[src*="figures/bar.png"] { display: none; }' in style
+    (style,) = [widget.value for widget in inside(HeadsPanel(), widgets.HTML) if "<style>" in widget.value]
+    assert "img[" not in style
+
+
+def test_style_is_confined_to_panels(panel):
+    (style,) = [widget.value for widget in inside(panel, widgets.HTML) if "<style>" in widget.value]
+    text = re.sub(r"/\*.*?\*/|</?style>", "", style, flags=re.S)
+    selectors = [s.strip() for group in re.findall(r"([^{}]+)\{", text) for s in group.split(",")]
+    assert len(selectors) > 10
+    assert [s for s in selectors if ".tp-panel" not in s and not s.startswith("img[src*=")] == []
+
+
+def test_every_control_and_line_is_on_the_page(panel):
+    everything = inside(panel, widgets.Widget)
+    assert {*panel.controls.values(), panel.readout, panel.status} <= set(everything)
+    assert [b.description for b in inside(panel, widgets.Button)] == ["Tall & thin", "Unlucky", "Reset"]
+
+
+def test_play_button_is_linked_to_its_slider_in_the_browser(panel):
+    (play,) = inside(panel, widgets.Play)
+    slider = panel.controls["height"]
+    assert (play.value, play.min, play.max, play.step, play.interval) == (4, 0, 20, 1, 77)
+    links = {(link.source, link.target) for link in panel._links}
+    assert ((play, "value"), (slider, "value")) in links
+    assert {((slider, name), (play, name)) for name in ("min", "max")} <= links
+    assert all(isinstance(link, widgets.widget_link.Link) for link in panel._links)
+    assert inside(HeadsPanel(), widgets.Play) == []
