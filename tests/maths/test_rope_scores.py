@@ -151,26 +151,14 @@ def test_the_pairs_add_up_to_the_score(vectors, offsets, layout):
     np.testing.assert_allclose(pairs.sum(axis=0), whole, rtol=0, atol=1e-10)
 
 
-@laws
-@given(pairs_of_vectors, offsets_of_any_kind, st.sampled_from(LAYOUTS))
-def test_each_pair_is_a_wave(vectors, offsets, layout):
-    query, key = vectors
-    frequencies = rope.inv_freq(len(query))
-    waves = rope_scores.pair_waves(query, key, layout=layout)
-    angle = np.outer(frequencies, offsets) + waves.phase[:, None]
-    pairs = rope_scores.pair_scores(query, key, offsets, frequencies, layout=layout, scale=1.0)
-    np.testing.assert_allclose(waves.amplitude[:, None] * np.cos(angle), pairs, rtol=0, atol=1e-8)
-
-
-def test_amplitude_and_phase_are_those_of_the_contents(rng):
+@pytest.mark.parametrize("window", [1, 2, 7, 438])
+def test_a_window_takes_the_mean_over_neighbouring_offsets(rng, window):
     query, key = rng.normal(size=(2, 10))
-    waves = rope_scores.pair_waves(query, key)
-    for i in range(5):
-        (a, b), (c, d) = query[2 * i : 2 * i + 2], key[2 * i : 2 * i + 2]
-        assert waves.amplitude[i] == pytest.approx(math.hypot(a, b) * math.hypot(c, d))
-        difference = math.atan2(d, c) - math.atan2(b, a) - waves.phase[i]
-        assert math.remainder(difference, 2 * math.pi) == pytest.approx(0, abs=1e-14)
-        assert -math.pi <= waves.phase[i] <= math.pi
+    frequencies = rope.inv_freq(10)
+    every = rope_scores.pair_scores(query, key, np.arange(-5, -5 + 3 * window), frequencies)
+    middles = -5 + (window - 1) / 2 + window * np.arange(3)
+    means = rope_scores.pair_scores(query, key, middles, frequencies, window=window)
+    np.testing.assert_allclose(means, every.reshape(5, 3, window).mean(axis=-1), rtol=0, atol=1e-13)
 
 
 # ---------------------------------------------------------------- RoFormer's bound
@@ -214,44 +202,19 @@ def test_the_bound_falls_where_the_scores_need_not():
     assert rope_scores.scores_by_offset(ones, ones, far).min() < -0.5
 
 
-# ---------------------------------------------------------------- over random content
+def test_the_bound_excludes_nothing_that_the_amplitudes_allow():
+    """Head_dim 128, base 10000, q = k = (1, …, 1): at no offset from 0 to 131072 is it below the score at offset 0.
 
-
-def test_mean_of_equal_content_is_negative_at_a_tenth_of_the_offsets():
-    """Head_dim 128, base 10000, offsets 1 to 4096: 420 of 4096, 10.25 %; and the curve rises at 1992 steps."""
-    offsets = np.arange(1, 4097)
-    mean, _ = rope_scores.random_scores(offsets, rope.inv_freq(128))
-    by_loop = [
-        2 / math.sqrt(128) * math.fsum(math.cos(offset * 10000 ** (-i / 64)) for i in range(64))
-        for offset in range(1, 4097)
-    ]
-    np.testing.assert_allclose(mean, by_loop, rtol=0, atol=1e-11)
-    assert (mean < 0).sum() == 420
-    assert (mean < 0).mean() == pytest.approx(0.1025, abs=5e-5)
-    assert offsets[mean < 0][0] == 1707
-    assert offsets[mean.argmin()] == 4060
-    assert mean.min() == pytest.approx(-1.4784, abs=5e-5)
-    assert (np.diff(mean) > 0).sum() == 1992
-
-
-def test_spread_of_unrelated_content_is_the_same_at_every_offset():
-    mean, deviation = rope_scores.random_scores(np.arange(-4096, 4097), rope.inv_freq(128), similarity=0.0)
-    assert not mean.any()
-    np.testing.assert_allclose(deviation, 1.0, rtol=1e-14)
-
-
-@pytest.mark.parametrize("similarity", [-0.7, 0.0, 0.4, 1.0])
-@pytest.mark.parametrize("scale", [None, -2.0])
-def test_mean_and_spread_agree_with_draws(rng, similarity, scale):
-    draws, offsets = 60_000, np.array([0, 1, 3, 40, 4096])
-    query, noise = rng.standard_normal((2, draws, 10))
-    key = similarity * query + math.sqrt(1 - similarity**2) * noise
-    sample = rope_scores.scores_by_offset(query, key, offsets, scale=scale)
-    mean, deviation = rope_scores.random_scores(offsets, rope.inv_freq(10), similarity=similarity, scale=scale)
-    standard_error = deviation / math.sqrt(draws)
-    assert (np.abs(sample.mean(axis=0) - mean) < 5 * standard_error).all()
-    # The standard error of the deviation, with room for the tails of a sum of products, is 1 % at most.
-    np.testing.assert_allclose(sample.std(axis=0), deviation, rtol=0.03)
+    That score is the sum of the amplitudes, which no score exceeds at any offset: a smaller bound that doesn't fall.
+    """
+    ones, frequencies = np.ones(128), rope.inv_freq(128)
+    largest = rope_scores.scores_by_offset(ones, ones, [0])[0]
+    assert largest == pytest.approx(math.sqrt(128))
+    parts = [rope_scores.decay_bound(ones, ones, part, frequencies) for part in np.array_split(np.arange(131_073), 16)]
+    bound = np.concatenate(parts)
+    assert bound[0] == pytest.approx(367.6955, abs=5e-5)
+    assert bound.min() == pytest.approx(13.3429, abs=5e-5)
+    assert bound.min() > largest
 
 
 # ---------------------------------------------------------------- bad input
@@ -317,22 +280,6 @@ def test_pair_scores_and_bound_refuse_bad_input(function, name, change):
     refuses(function, name, {**VECTORS, "offsets": [0, 1], "inv_freq": [1.0, 0.01], **change})
 
 
-@pytest.mark.parametrize(("name", "change"), COMMON)
-def test_pair_waves_refuses_bad_input(name, change):
-    refuses(rope_scores.pair_waves, name, {**VECTORS, **change})
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        *((name, change) for name, change in BY_OFFSET if len(np.shape(change.get("inv_freq", 0))) != 1),
-        ("inv_freq", {"inv_freq": [1.0, np.nan]}),
-        ("inv_freq", {"inv_freq": []}),
-        ("similarity", {"similarity": 1.01}),
-        ("similarity", {"similarity": -2}),
-        ("similarity", {"similarity": np.nan}),
-        ("similarity", {"similarity": [0.5]}),
-    ],
-)
-def test_random_scores_refuses_bad_input(name, change):
-    refuses(rope_scores.random_scores, name, {"offsets": [0, 1], "inv_freq": [1.0, 0.01], **change})
+@pytest.mark.parametrize("window", [0, -1, 2.0, True, "3"])
+def test_pair_scores_refuses_a_window_that_is_no_positive_integer(window):
+    refuses(rope_scores.pair_scores, "window", {**VECTORS, "offsets": [0], "inv_freq": [1.0, 0.01], "window": window})
