@@ -43,11 +43,19 @@ def power(
     return _over([float(f"{low * 10 ** (i / per_decade):.6g}") for i in range(count + 1)], label, value, form, also)
 
 
+def stops(label: str, value: int, numbers: Iterable[int], *, form: str = ",") -> widgets.SelectionSlider:
+    """Return a slider that stops at the whole numbers given and at `value`."""
+    return _slider(label, value, sorted({value, *numbers}), form)
+
+
 def _over(grid: Sequence[float], label: str, value: float, form: str, also: Iterable[float]) -> widgets.SelectionSlider:
-    values = sorted({*grid, float(value), *map(float, also)})
+    return _slider(label, float(value), sorted({*grid, float(value), *map(float, also)}), form)
+
+
+def _slider(label: str, value: float, numbers: Sequence[float], form: str) -> widgets.SelectionSlider:
     return widgets.SelectionSlider(
-        options=[(format(number, form), number) for number in values],
-        value=float(value),
+        options=[(format(number, form), number) for number in numbers],
+        value=value,
         description=label,
         style=dict(_STYLE),
         layout=dict(_LAYOUT),
