@@ -6,6 +6,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from transformer_parts.maths import budget
 from transformer_parts.maths.budget import DecoderConfig, Tally, attention_parameters, count, formulas
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+
 from transformer_parts.maths.budget import DecoderConfig, count
 from transformer_parts.maths.budget_cost import flops_per_token, kv_cache_bytes
 

@@ -1,8 +1,10 @@
 """budget_d_ff: widths of gated layers, and the budget they keep or leave."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from transformer_parts.maths.budget_d_ff import equal_budget_d_ff, ffn_parameters, llama_d_ff, match_budget
 
 
@@ -62,6 +64,11 @@ def test_matches_of_published_models():
     assert match_budget("gated", 8, 16, reference_d_ff=24).verdict == "equal"
     assert match_budget("mlp", 8, 32).verdict == "equal"
     assert match_budget("gated", 8, 15, reference_d_ff=24).difference == -24
+
+
+def test_numpy_integers_do_not_overflow():
+    assert match_budget("mlp", np.int8(100), np.int16(400)) == match_budget("mlp", 100, 400)
+    assert ffn_parameters("gated", np.int8(100), np.int8(100)) == 30_000
 
 
 def test_the_boundary_of_rounding():

@@ -1,6 +1,7 @@
 """budget_tensors: the tally from names and shapes as files have them."""
 
 import pytest
+
 from transformer_parts.maths.budget import DecoderConfig, count, count_tensors
 from transformer_parts.maths.budget_tensors import part_of
 

@@ -329,6 +329,7 @@ def test_a_layer_of_parts_that_do_not_fit_is_refused(change, message):
         ((np.zeros((7, 13)),), {"mask": np.ones((7, 7))}, "mask"),
         ((np.zeros((7, 13)),), {"mask": np.ones((7, 5), bool)}, "mask"),
         ((np.zeros((7, 13)),), {"mask": np.zeros((7, 7), bool)}, "mask"),
+        ((np.zeros((7, 13)),), {"causal": 1}, "causal"),
     ],
 )
 def test_bad_input_is_refused_by_name(args, settings, name):

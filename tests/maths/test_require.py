@@ -1,5 +1,6 @@
 """Checks of arguments: what passes comes back, what does not is named, with what it is and what is wanted."""
 
+import re
 from fractions import Fraction
 
 import ml_dtypes
@@ -12,6 +13,23 @@ from transformer_parts.maths import require
 
 def refused(message):
     return pytest.raises(ValueError, match="^" + message)
+
+
+def test_refusal_shows_what_it_got_as_it_is_told():
+    assert str(require.refusal("n", repr("7"), "an integer")) == "n: got '7', want an integer"
+    assert str(require.refusal("x", "shape (2, 3)", "one axis")) == "x: got shape (2, 3), want one axis"
+
+
+class TestBoolean:
+    @pytest.mark.parametrize("value", [True, False, np.True_, np.False_])
+    def test_both_boolean_types_pass_as_bool(self, value):
+        assert type(require.boolean("tied", value)) is bool
+        assert require.boolean("tied", value) == value
+
+    @pytest.mark.parametrize("value", [0, 1, 1.0, None, "no", "", [True], np.array([True]), np.array(True)])
+    def test_other_types_are_refused(self, value):
+        with refused(rf"tied: got {re.escape(repr(value))}, want True or False$"):
+            require.boolean("tied", value)
 
 
 class TestInteger:
@@ -86,15 +104,15 @@ class TestArray:
     @pytest.mark.parametrize(
         ("value", "message"),
         [
-            ([[1], [1, 2]], "got 'list', want an array whose rows have one length"),
-            (["a"], "got 'an array of <U1', want real numbers"),
-            ([1j], "got 'an array of complex128', want real numbers"),
-            ([True], "got 'an array of bool', want real numbers"),
-            (None, "got 'an array of object', want real numbers"),
-            ([None, 1.0], "got 'an array of object', want real numbers"),
-            (1.0, r"got 'shape \(\)', want at least 1 axes"),
-            ([], r"got 'shape \(0,\)', want no empty axis"),
-            (np.ones((2, 0, 3)), r"got 'shape \(2, 0, 3\)', want no empty axis"),
+            ([[1], [1, 2]], "got a list, want an array whose rows have one length"),
+            (["a"], "got an array of <U1, want real numbers"),
+            ([1j], "got an array of complex128, want real numbers"),
+            ([True], "got an array of bool, want real numbers"),
+            (None, "got an array of object, want real numbers"),
+            ([None, 1.0], "got an array of object, want real numbers"),
+            (1.0, r"got shape \(\), want at least 1 axes"),
+            ([], r"got shape \(0,\), want no empty axis"),
+            (np.ones((2, 0, 3)), r"got shape \(2, 0, 3\), want no empty axis"),
         ],
     )
     def test_what_is_no_array_of_reals_is_refused(self, check, value, message):
@@ -103,7 +121,7 @@ class TestArray:
 
     def test_the_number_of_axes(self):
         assert require.array("x", 1.5, min_ndim=0).shape == ()
-        with refused(r"x: got 'shape \(3,\)', want at least 2 axes"):
+        with refused(r"x: got shape \(3,\), want at least 2 axes"):
             require.array("x", np.ones(3), min_ndim=2)
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.longdouble, ml_dtypes.bfloat16])
@@ -111,7 +129,7 @@ class TestArray:
     def test_non_finite_entries_are_counted_and_the_first_is_shown(self, dtype, bad):
         x = np.zeros((3, 5, 7)).astype(dtype)
         x[1, 4, 6] = x[2, 0, 0] = bad
-        with refused(rf"x: got '{bad} at index \(1, 4, 6\) \(2 such in all\)', want finite numbers"):
+        with refused(rf"x: got {bad} at index \(1, 4, 6\) \(2 such in all\), want finite numbers"):
             require.array("x", x)
         with refused(r"x: got .*index \(0, 0, 2\)"):
             require.array("x", x.T)
@@ -119,7 +137,7 @@ class TestArray:
             require.all_numbers("x", x)
         assert require.floating("x", x) is x
         if np.isnan(bad):
-            with refused(r"x: got 'nan at index \(1, 4, 6\) \(2 such in all\)', want no NaN"):
+            with refused(r"x: got nan at index \(1, 4, 6\) \(2 such in all\), want no NaN"):
                 require.array("x", x, finite=False)
         else:
             assert require.array("x", x, finite=False) is x
@@ -136,9 +154,9 @@ def test_cast():
     half = require.cast("w", x, np.dtype(np.float16))
     assert half.dtype == np.float16
     assert_array_equal(half, x)
-    with refused(r"w: got '-1e\+39', want numbers within float32"):
+    with refused(r"w: got -1e\+39, want numbers within float32"):
         require.cast("w", np.array([0, -1e39]), np.dtype(np.float32))
-    with refused(r"w: got '70000.0', want numbers within float16"):
+    with refused(r"w: got 70000.0, want numbers within float16"):
         require.cast("w", np.array([7e4]), np.float16)
     # what was infinite before is not this check's business
     assert_array_equal(require.cast("w", np.array([np.inf]), np.float32), [np.inf])
@@ -153,32 +171,32 @@ class TestShapes:
             ((3, 5), ("D",), r"\(D,\)"),
             ((3,), (3, "F"), r"\(3, F\)"),
         ):
-            with refused(rf"w: got 'shape .*', want '?shape {text}, so it is"):
+            with refused(rf"w: got shape .*, want shape {text}, so it is"):
                 require.shape("w", np.ones(have), wanted, "so it is")
 
     def test_ndim(self):
         require.ndim("q", np.ones((2, 3)), 2)
-        with refused(r"q: got 'shape \(2, 3\)', want exactly 1 axis$"):
+        with refused(r"q: got shape \(2, 3\), want exactly 1 axis$"):
             require.ndim("q", np.ones((2, 3)), 1)
-        with refused(r"q: got 'shape \(2,\)', want exactly 2 axes$"):
+        with refused(r"q: got shape \(2,\), want exactly 2 axes$"):
             require.ndim("q", np.ones(2), 2)
 
     def test_last_axis(self):
         require.last_axis("k", np.ones((2, 3)), 3, "q")
-        with refused(r"k: got 'shape \(2, 3\)', want a last axis of 5, as q$"):
+        with refused(r"k: got shape \(2, 3\), want a last axis of 5, as q$"):
             require.last_axis("k", np.ones((2, 3)), 5, "q")
 
     def test_broadcasts(self):
         for shape in ((), (1,), (3,), (2, 1), (2, 3)):
             require.broadcasts("mask", shape, (2, 3), "the scores")
         for shape in ((2,), (3, 3), (1, 2, 3), (5, 2, 3)):  # an axis more is refused, even of size 1
-            with refused(r"mask: got 'shape .*', want a shape that broadcasts to \(2, 3\), the scores$"):
+            with refused(r"mask: got shape .*, want a shape that broadcasts to \(2, 3\), the scores$"):
                 require.broadcasts("mask", shape, (2, 3), "the scores")
 
     def test_broadcasts_with(self):
         for shape in ((), (5, 1, 3), (2, 1)):
             require.broadcasts_with("k", shape, (2, 3), "q's axes")
-        with refused(r"k: got 'shape \(5,\)', want a shape that broadcasts with \(2, 3\), q's axes$"):
+        with refused(r"k: got shape \(5,\), want a shape that broadcasts with \(2, 3\), q's axes$"):
             require.broadcasts_with("k", (5,), (2, 3), "q's axes")
 
 

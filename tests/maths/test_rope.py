@@ -272,9 +272,7 @@ def test_positions_broadcast_over_leading_axes(rng, layout, positions_shape):
 def test_blocks_of_any_size_join(rng, shape, per_batch):
     """The split layout works in blocks; these shapes end inside one, hold many in one, or one in many."""
     x = rng.normal(size=shape)
-    positions = rng.integers(
-        0, 9999, size=(shape[0], *(1,) * (len(shape) - 3), shape[-2]) if per_batch else shape[-2]
-    )
+    positions = rng.integers(0, 9999, size=(shape[0], *(1,) * (len(shape) - 3), shape[-2]) if per_batch else shape[-2])
     got = rope.rotate(x, positions, layout="split")
     np.testing.assert_allclose(interleave(got), rope.rotate(interleave(x), positions), rtol=0, atol=1e-14)
 
@@ -334,9 +332,7 @@ def test_given_frequencies_replace_the_base(rng):
     x = rng.normal(size=(5, 6))
     frequencies = np.array([0.3, 0.2, 0.1], np.float32)
     got = rope.rotate(x, range(5), inv_freq=frequencies, rope_base=-1)
-    np.testing.assert_allclose(
-        got, turned_by_loop(x, range(5), frequencies.astype(float), "interleaved"), atol=1e-14
-    )
+    np.testing.assert_allclose(got, turned_by_loop(x, range(5), frequencies.astype(float), "interleaved"), atol=1e-14)
     by_base = rope.rotate(x, range(5), inv_freq=rope.inv_freq(6, 77.0))
     np.testing.assert_array_equal(by_base, rope.rotate(x, range(5), rope_base=77.0))
 
@@ -420,6 +416,7 @@ def test_rotate_refuses_bad_input(name, change):
         ("rope_base", (8, -1)),
         ("rope_base", (8, np.nan)),
         ("rope_base", (8, [10000.0])),
+        ("rope_base", (128, 5e-324)),
     ],
 )
 def test_inv_freq_refuses_bad_input(name, arguments):
@@ -427,10 +424,24 @@ def test_inv_freq_refuses_bad_input(name, arguments):
         rope.inv_freq(*arguments)
 
 
-@pytest.mark.parametrize("bad", [[], 1.0, [1.0, 0.0], [1.0, -0.1], [np.nan], [np.inf], ["1"], [True], [1j]])
+@pytest.mark.parametrize(
+    "bad", [[], 1.0, [1.0, 0.0], [1.0, -0.1], [1.0, 5e-324], [np.nan], [np.inf], ["1"], [True], [1j]]
+)
 def test_wavelengths_refuses_bad_input(bad):
     with pytest.raises(ValueError, match=r"^inv_freq: got .*, want "):
         rope.wavelengths(bad)
+
+
+def test_the_smallest_base_and_frequency_that_have_an_answer():
+    # the last frequency is base^(-(K-2)/K): at K = 8 even the smallest float64 has one, at K = 128 it has none
+    for head_dim, base in ((8, 5e-324), (128, 1e-308)):
+        expected = mpmath.mpf(base) ** (-mpmath.mpf(head_dim - 2) / head_dim)
+        np.testing.assert_allclose(rope.inv_freq(head_dim, base)[-1], float(expected), rtol=1e-12)
+    largest = np.finfo(np.float64).max
+    smallest = 2 * np.pi / largest * (1 + 1e-9)
+    np.testing.assert_allclose(rope.wavelengths([smallest, 1.0])[0], largest, rtol=1e-8)
+    with pytest.raises(ValueError, match=r"^inv_freq: got .*, want frequencies whose wavelengths are within float64$"):
+        rope.wavelengths([2 * np.pi / largest * (1 - 1e-9), 1.0])
 
 
 def test_frequencies_for_gives_what_rotate_turns_by():

@@ -76,16 +76,16 @@ def test_softmax_keeps_the_dtype_and_its_input(rng, dtype):
 @pytest.mark.parametrize(
     ("x", "axis", "message"),
     [
-        ([1.0, np.nan], -1, r"^x: got 'nan at index \(1,\).*want no NaN"),
+        ([1.0, np.nan], -1, r"^x: got nan at index \(1,\).*want no NaN"),
         ([1.0, np.inf], -1, r"^x: got inf, want finite numbers or -inf"),
         ([[0.0, 1.0], [-np.inf, -np.inf]], -1, r"^x: got nothing but -inf in the slice \(1,\) along axis 1"),
         ([[-np.inf, 1.0], [-np.inf, 1.0]], 0, r"^x: got nothing but -inf in the slice \(0,\) along axis 0"),
         ([1.0, 2.0], 1, "^axis: got 1, want an integer of at least -1 and at most 0"),
         ([1.0, 2.0], -2, "^axis: got -2"),
         ([1.0, 2.0], 0.0, "^axis: got 0.0"),
-        ([], -1, "^x: got 'shape"),
-        (1.0, -1, "^x: got 'shape"),
-        ([True, False], -1, "^x: got 'an array of bool'"),
+        ([], -1, "^x: got shape"),
+        (1.0, -1, "^x: got shape"),
+        ([True, False], -1, "^x: got an array of bool"),
     ],
 )
 def test_softmax_refuses(x, axis, message):
@@ -136,7 +136,7 @@ def test_entropy_takes_the_weights_of_every_dtype(rng, dtype):
     [
         ([0.5, 0.6], r"^weights: got sums along axis 0 that miss 1 by 0\.1, want sums of 1"),
         ([1.5, -0.5], "^weights: got -0.5, want no negative weight"),
-        ([np.nan, 1.0], "^weights: got 'nan"),
+        ([np.nan, 1.0], "^weights: got nan"),
     ],
 )
 def test_entropy_refuses_what_are_no_weights(weights, message):

@@ -175,7 +175,8 @@ def attention(
     Raises
     ------
     ValueError
-        If shapes do not fit, an entry is not finite, a mask is not bool, or a query has no key to attend to.
+        If shapes do not fit, an entry is not finite, a mask or `causal` is not bool, or a query has no key to attend
+        to.
 
     References
     ----------
@@ -220,7 +221,7 @@ def _prepare(query, key, value, *, scale, mask=None, bias=None, causal=False) ->
     if value is not None and arrays["value"].shape[-3:-1] != (n_groups, n_keys):
         got = arrays["value"].shape
         raise ValueError(f"value: got shape {got}, want (…, {n_groups}, {n_keys}, Kv), as key has {key.shape}")
-    if causal and n_queries > n_keys:
+    if require.boolean("causal", causal) and n_queries > n_keys:
         raise ValueError(
             f"causal: got {n_queries} queries and {n_keys} keys, want as many keys at least "
             f"(the last ones are aligned: query {n_queries - n_keys - 1} and those before it have no key)"

@@ -8,7 +8,8 @@ tally from the tensors of a real file).
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from transformer_parts.maths.budget_config import FFN_MATRICES, DecoderConfig, boolean, head_sizes
+from transformer_parts.maths import require
+from transformer_parts.maths.budget_config import FFN_MATRICES, DecoderConfig, head_sizes
 from transformer_parts.maths.budget_cost import TokenFlops, flops_per_token, kv_cache_bytes
 from transformer_parts.maths.budget_d_ff import (
     BudgetMatch,
@@ -43,7 +44,17 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Count:
-    """The tally of one layer and that of the whole model, which has `n_layers` of them."""
+    """The tally of one layer and that of the whole model.
+
+    Attributes
+    ----------
+    layer : Tally
+        One layer's parameters; all layers are alike.
+    model : Tally
+        The whole model's: `n_layers` such layers and what stands outside them.
+    n_layers : int
+        How many layers the model has.
+    """
 
     layer: Tally
     model: Tally
@@ -74,11 +85,31 @@ def attention_parameters(
     Query and output projections are D×HK and HK×D, key and value projections D×GK each.  With G = H and HK = D
     that is 4·D².  QK-norm is counted with the norms; RoPE has no parameters.
 
+    Parameters
+    ----------
+    d_model : int
+        D, the width of the residual stream.
+    n_heads : int
+        H, query heads.
+    n_kv_heads : int, optional
+        G, key/value heads; divides H.  Default H.
+    head_dim : int, optional
+        K.  Default D/H, which must then be an integer.
+    qkv_bias : bool
+        Biases of the query, key and value projections: K·(H + 2G) more.
+    output_bias : bool
+        The output projection's bias: D more.
+
+    Returns
+    -------
+    int
+        Parameters of one layer's attention.
+
     Raises
     ------
     ValueError
-        For a size below 1, kv heads that don't divide the heads, or heads that don't divide D when `head_dim`
-        isn't told.
+        For a size below 1, kv heads that don't divide the heads, heads that don't divide D when `head_dim`
+        isn't told, or a switch that is not a bool.
 
     References
     ----------
@@ -91,9 +122,9 @@ def attention_parameters(
     """
     d_model, n_heads, n_kv_heads, head_dim = head_sizes(d_model, n_heads, n_kv_heads, head_dim)
     number = d_model * head_dim * (2 * n_heads + 2 * n_kv_heads)
-    if boolean("qkv_bias", qkv_bias):
+    if require.boolean("qkv_bias", qkv_bias):
         number += head_dim * (n_heads + 2 * n_kv_heads)
-    return number + (d_model if boolean("output_bias", output_bias) else 0)
+    return number + (d_model if require.boolean("output_bias", output_bias) else 0)
 
 
 def count(config: DecoderConfig) -> Count:
@@ -112,6 +143,11 @@ def count(config: DecoderConfig) -> Count:
     -------
     Count
         Tallies of a layer and of the model.
+
+    References
+    ----------
+    Kaplan et al., arXiv:2001.08361, §2.1 and table 1 (the same parts, with H = G and without norms and biases);
+    Vaswani et al., arXiv:1706.03762, §3.4 (one table as embedding and head).
 
     Examples
     --------
@@ -142,6 +178,16 @@ def count(config: DecoderConfig) -> Count:
 
 def formulas(config: DecoderConfig) -> Mapping[str, str]:
     """Return, for each part of the model's tally, the sum that gives it, with the config's numbers put in.
+
+    Parameters
+    ----------
+    config : DecoderConfig
+        Sizes.
+
+    Returns
+    -------
+    mapping of str to str
+        By the names of `Tally`'s fields; with ``·`` read as ``*`` each is an expression of the part's number.
 
     Examples
     --------

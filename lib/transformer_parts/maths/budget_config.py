@@ -1,24 +1,15 @@
 """The sizes that decide how many parameters a decoder has, checked once, when they are set down."""
 
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
-
-import numpy as np
 
 from transformer_parts.maths import require
 
-FFN_MATRICES = {"mlp": 2, "gated": 3}
+__all__ = ["DecoderConfig"]
 
-
-def _refuse(name: str, got: object, wanted: str) -> ValueError:
-    return ValueError(f"{name}: got {got!r}, want {wanted}")
-
-
-def boolean(name: str, value: object) -> bool:
-    """Return `value` if it is True or False (a 0 or a "no" isn't taken for one)."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise _refuse(name, value, "True or False")
-    return bool(value)
+# The kinds of feed-forward layer and how many matrices each has.
+FFN_MATRICES = MappingProxyType({"mlp": 2, "gated": 3})
 
 
 def head_sizes(d_model: int, n_heads: int, n_kv_heads: int | None, head_dim: int | None) -> tuple[int, int, int, int]:
@@ -30,16 +21,17 @@ def head_sizes(d_model: int, n_heads: int, n_kv_heads: int | None, head_dim: int
     d_model, n_heads = require.integer("d_model", d_model), require.integer("n_heads", n_heads)
     n_kv_heads = n_heads if n_kv_heads is None else require.integer("n_kv_heads", n_kv_heads)
     if n_heads % n_kv_heads:
-        raise _refuse("n_kv_heads", n_kv_heads, f"a divisor of n_heads, which is {n_heads}")
+        raise require.refusal("n_kv_heads", repr(n_kv_heads), f"a divisor of n_heads, which is {n_heads}")
     if head_dim is None and d_model % n_heads:
-        raise _refuse("n_heads", n_heads, f"a divisor of d_model, which is {d_model}, or a head_dim of its own")
+        wanted = f"a divisor of d_model, which is {d_model}, or a head_dim of its own"
+        raise require.refusal("n_heads", repr(n_heads), wanted)
     head_dim = d_model // n_heads if head_dim is None else require.integer("head_dim", head_dim)
     return d_model, n_heads, n_kv_heads, head_dim
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderConfig:
-    """The sizes of a dense decoder; whatever is set down is valid, or a ``ValueError`` names what isn't.
+    """The sizes of a dense decoder; whatever is set down is valid.
 
     Parameters
     ----------
@@ -77,10 +69,21 @@ class DecoderConfig:
     norm_bias : bool, optional
         The β of LayerNorm.  Default: with "layer"; RMSNorm has none.
 
+    Raises
+    ------
+    ValueError
+        For a size that is not an integer in its range, heads that don't divide, an unknown kind, a switch that
+        is not a bool, or a bias of RMSNorm.
+
     Notes
     -----
     ``None`` is filled in when the config is made, so `n_kv_heads`, `head_dim` and `norm_bias` always read as
     values; ``dataclasses.replace`` keeps them as they then stand.
+
+    References
+    ----------
+    The block: Vaswani et al., arXiv:1706.03762, §3.  G: Ainslie et al., arXiv:2305.13245, §2.2.  Gated: Shazeer,
+    arXiv:2002.05202, §2.  RMSNorm, without bias: Zhang and Sennrich, arXiv:1910.07467, §4.
 
     Examples
     --------
@@ -123,12 +126,12 @@ class DecoderConfig:
         require.one_of("norm", self.norm, ("rms", "layer"))
         checked["norms_per_layer"] = require.integer("norms_per_layer", self.norms_per_layer)
         if checked["norms_per_layer"] not in (1, 2, 4):
-            raise _refuse("norms_per_layer", self.norms_per_layer, "1, 2 or 4")
+            raise require.refusal("norms_per_layer", repr(checked["norms_per_layer"]), "1, 2 or 4")
         for name in ("tied", "final_norm", "qk_norm", "qkv_bias", "output_bias", "ffn_bias"):
-            checked[name] = boolean(name, getattr(self, name))
-        norm_bias = self.norm == "layer" if self.norm_bias is None else boolean("norm_bias", self.norm_bias)
+            checked[name] = require.boolean(name, getattr(self, name))
+        norm_bias = self.norm == "layer" if self.norm_bias is None else require.boolean("norm_bias", self.norm_bias)
         if norm_bias and self.norm == "rms":
-            raise _refuse("norm_bias", True, 'False, or norm="layer": RMSNorm has no bias')
+            raise require.refusal("norm_bias", "True", 'False, or norm="layer": RMSNorm has no bias')
         checked["norm_bias"] = norm_bias
         for name, value in checked.items():
             object.__setattr__(self, name, value)

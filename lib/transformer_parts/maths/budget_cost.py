@@ -11,8 +11,12 @@ from transformer_parts.maths.budget_config import FFN_MATRICES, DecoderConfig
 class TokenFlops:
     """Floating-point operations for one token's forward pass, matrix products only, in two parts.
 
-    `weights` are the products with weight matrices (projections, feed-forward, head), the same at every context;
-    `attention` are the two products with the cached keys and values, proportional to the context.
+    Attributes
+    ----------
+    weights : int
+        The products with weight matrices (projections, feed-forward, head), the same at every context.
+    attention : int
+        The two products with the cached keys and values, proportional to the context.
     """
 
     weights: int
@@ -49,6 +53,11 @@ def flops_per_token(config: DecoderConfig, context: int) -> TokenFlops:
     context : int
         S.  The mean over a causal sequence of L tokens is the value at (L + 1)/2.  Where attention is windowed,
         no layer's part exceeds that of its window: take the layers apart.
+
+    Returns
+    -------
+    TokenFlops
+        Operations, a multiplication and an addition counted as two.
 
     Raises
     ------

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from transformer_parts.maths import require
-from transformer_parts.maths.budget_config import FFN_MATRICES, boolean
+from transformer_parts.maths.budget_config import FFN_MATRICES
 
 
 def ffn_parameters(kind: Literal["gated", "mlp"], d_model: int, d_ff: int, bias: bool = False) -> int:
@@ -13,14 +13,31 @@ def ffn_parameters(kind: Literal["gated", "mlp"], d_model: int, d_ff: int, bias:
     A gated layer has two matrices into the hidden width and one out of it, a plain one has one and one; each
     matrix has a bias as wide as its output.
 
+    Parameters
+    ----------
+    kind : {"gated", "mlp"}
+        Gated (SwiGLU, GEGLU, …) or plain (ReLU, GELU).
+    d_model : int
+        D.
+    d_ff : int
+        F, the hidden width: of one of the two branches where it is gated.
+    bias : bool
+        Whether each matrix has a bias: 2·F + D more (gated) or F + D (plain).
+
+    Returns
+    -------
+    int
+        Parameters of one layer's feed-forward part.
+
     Raises
     ------
     ValueError
-        For an unknown kind or a size below 1.
+        For an unknown kind, a size below 1 or a `bias` that is not a bool.
 
     References
     ----------
-    Shazeer, GLU Variants Improve Transformer, arXiv:2002.05202, §2.
+    Plain: Vaswani et al., arXiv:1706.03762, §3.3, eq. 2.  Gated: Shazeer, "GLU Variants Improve Transformer",
+    arXiv:2002.05202, §2, eq. 6.
 
     Examples
     --------
@@ -29,7 +46,7 @@ def ffn_parameters(kind: Literal["gated", "mlp"], d_model: int, d_ff: int, bias:
     """
     matrices = FFN_MATRICES[require.one_of("kind", kind, tuple(FFN_MATRICES))]
     d_model, d_ff = require.integer("d_model", d_model), require.integer("d_ff", d_ff)
-    biases = (matrices - 1) * d_ff + d_model if boolean("bias", bias) else 0
+    biases = (matrices - 1) * d_ff + d_model if require.boolean("bias", bias) else 0
     return matrices * d_model * d_ff + biases
 
 
@@ -39,9 +56,24 @@ def equal_budget_d_ff(d_ff: int) -> float:
     From 3·D·f = 2·D·d_ff; D cancels.  For the usual d_ff = 4·D it is 8·D/3, which is an integer only where 3
     divides D: `llama_d_ff` and its like round it.
 
+    Parameters
+    ----------
+    d_ff : int
+        Width of the plain layer.
+
+    Returns
+    -------
+    float
+        Width of the gated one, as the equation has it: not rounded.
+
+    Raises
+    ------
+    ValueError
+        If `d_ff` is not an integer of at least 1.
+
     References
     ----------
-    Shazeer, arXiv:2002.05202, §2.
+    Shazeer, arXiv:2002.05202, §2 (the factor 2/3, below eq. 6).
 
     Examples
     --------
@@ -53,10 +85,24 @@ def equal_budget_d_ff(d_ff: int) -> float:
 
 @dataclass(frozen=True)
 class LlamaWidth:
-    """The steps of the Llama code from D to the width of its gated feed-forward layer."""
+    """The steps of the Llama code from D to the width of its gated feed-forward layer.
+
+    Attributes
+    ----------
+    d_model : int
+        D.
+    plain : int
+        4·D, what a plain layer would have.
+    two_thirds : int
+        ⌊2·4D/3⌋, the equal budget.
+    multiplied : int
+        ⌊multiplier·two_thirds⌋.
+    d_ff : int
+        F: `multiplied`, up to the next multiple.
+    """
 
     d_model: int
-    plain: int  # 4·D, what a plain layer would have
+    plain: int
     two_thirds: int
     multiplied: int
     d_ff: int
@@ -83,6 +129,11 @@ def llama_d_ff(d_model: int, *, multiple_of: int = 256, multiplier: float = 1.0)
     multiplier : float
         ``ffn_dim_multiplier`` of the published ``params.json``; 1 where that has none.
 
+    Returns
+    -------
+    LlamaWidth
+        Every step; its `d_ff` is the width.
+
     Raises
     ------
     ValueError
@@ -105,13 +156,24 @@ def llama_d_ff(d_model: int, *, multiple_of: int = 256, multiplier: float = 1.0)
     two_thirds = 2 * plain // 3
     multiplied = int(multiplier * two_thirds)
     if multiplied == 0:
-        raise ValueError(f"multiplier: got {multiplier!r}, want at least {1 / two_thirds:g}, which leaves one unit")
+        wanted = f"at least {1 / two_thirds:g}, which leaves one unit"
+        raise require.refusal("multiplier", repr(multiplier), wanted)
     return LlamaWidth(d_model, plain, two_thirds, multiplied, -(-multiplied // multiple_of) * multiple_of)
 
 
 @dataclass(frozen=True)
 class BudgetMatch:
-    """A feed-forward layer's matrices beside those of a plain layer."""
+    """A feed-forward layer's matrices beside those of a plain layer.
+
+    Attributes
+    ----------
+    parameters : int
+        The layer's.
+    reference : int
+        The plain layer's.
+    verdict : {"equal", "rounded", "different"}
+        "rounded" where alignment alone explains the difference.
+    """
 
     parameters: int
     reference: int
@@ -141,10 +203,32 @@ def match_budget(
     The verdict is "equal" for the same number, "rounded" where the width is less than one multiple away from
     the equal one, so that rounding alone explains the difference, and otherwise "different".
 
+    Parameters
+    ----------
+    kind : {"gated", "mlp"}
+        Of the layer that is compared.
+    d_model : int
+        D, of both.
+    d_ff : int
+        F, the layer's hidden width.
+    reference_d_ff : int, optional
+        The plain layer's hidden width.  Default 4·D.
+    multiple_of : int
+        What F was aligned to; 1 allows for no rounding.
+
+    Returns
+    -------
+    BudgetMatch
+        Both numbers and the verdict.
+
     Raises
     ------
     ValueError
         For an unknown kind or a size below 1.
+
+    References
+    ----------
+    Shazeer, arXiv:2002.05202, §2 (why the budgets should match).
 
     Examples
     --------
@@ -152,6 +236,7 @@ def match_budget(
     >>> print(llama_1.verdict, f"{llama_1.ratio:.4f},", llama_3.verdict, f"{llama_3.ratio:.4f}")
     rounded 1.0078, different 1.3125
     """
+    d_model = require.integer("d_model", d_model)
     parameters = ffn_parameters(kind, d_model, d_ff)
     if reference_d_ff is None:
         reference_d_ff = 4 * d_model

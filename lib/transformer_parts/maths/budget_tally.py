@@ -5,7 +5,29 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Tally:
-    """Parameters by part.  `embedding` is the token table, `head` what is stored beside it (0 where tied)."""
+    """Parameters by part.
+
+    Attributes
+    ----------
+    embedding : int
+        The token table, V·D.
+    positions : int
+        A learned position table; 0 for RoPE and whatever else has none.
+    attention : int
+        Query, key, value and output projections, with their biases.
+    feed_forward : int
+        Both or all three matrices, with their biases.
+    norms : int
+        The weights and biases of every norm, QK-norm and the final one included.
+    head : int
+        The matrix from D to the vocabulary; 0 where the token table is read as it (tied).
+
+    Examples
+    --------
+    >>> layer = Tally(attention=256, feed_forward=384, norms=16)
+    >>> layer.total, f"{layer.shares['feed_forward']:.3f}"
+    (656, '0.585')
+    """
 
     embedding: int = 0
     positions: int = 0
@@ -26,7 +48,10 @@ class Tally:
 
     @property
     def non_embedding(self) -> int:
-        """Without embedding, learned positions and head, as Kaplan et al. (arXiv:2001.08361, §1.3) count."""
+        """Without embedding, learned positions and head: the N of Kaplan et al., arXiv:2001.08361, §1.3.
+
+        Their formula for it (§2.1) leaves out norms and biases as well.
+        """
         return self.attention + self.feed_forward + self.norms
 
     @property

@@ -3,43 +3,56 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from transformer_parts.maths import require
 from transformer_parts.maths.budget_tally import Tally
 
-# What a tensor is called within its layer, or outside the layers: in GGUF files, in Hugging Face files of
-# Llama-like models, and in those of GPT-2.
-_IN_LAYER = {
-    "attention": (
-        *("attn_q", "attn_k", "attn_v", "attn_qkv", "attn_output"),
-        *("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"),
-        *("attn.c_attn", "attn.c_proj"),
-    ),
-    "feed_forward": (
-        *("ffn_gate", "ffn_up", "ffn_down"),
-        *("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"),
-        *("mlp.c_fc", "mlp.c_proj"),
-    ),
-    "norms": (
-        *("attn_norm", "ffn_norm", "post_attention_norm", "post_ffw_norm", "attn_q_norm", "attn_k_norm"),
-        *("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm"),
-        *("post_feedforward_layernorm", "self_attn.q_norm", "self_attn.k_norm"),
-        *("ln_1", "ln_2"),
-    ),
-}
-_OUTSIDE = {
-    "embedding": ("token_embd", "model.embed_tokens", "transformer.wte", "wte"),
-    "positions": ("position_embd", "transformer.wpe", "wpe"),
-    "norms": ("output_norm", "model.norm", "transformer.ln_f", "ln_f"),
-    "head": ("output", "lm_head"),
-}
-_PART_IN_LAYER = {name: part for part, names in _IN_LAYER.items() for name in names}
-_PART_OUTSIDE = {name: part for part, names in _OUTSIDE.items() for name in names}
+# What the tensors of each part are called within their layer, and outside the layers: in GGUF files, in Hugging
+# Face files of Llama-like models, and in those of GPT-2.
+_IN_LAYER = MappingProxyType(
+    {
+        "attention": (
+            *("attn_q", "attn_k", "attn_v", "attn_qkv", "attn_output"),
+            *("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"),
+            *("attn.c_attn", "attn.c_proj"),
+        ),
+        "feed_forward": (
+            *("ffn_gate", "ffn_up", "ffn_down"),
+            *("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"),
+            *("mlp.c_fc", "mlp.c_proj"),
+        ),
+        "norms": (
+            *("attn_norm", "ffn_norm", "post_attention_norm", "post_ffw_norm", "attn_q_norm", "attn_k_norm"),
+            *("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm"),
+            *("post_feedforward_layernorm", "self_attn.q_norm", "self_attn.k_norm"),
+            *("ln_1", "ln_2"),
+        ),
+    }
+)
+_OUTSIDE = MappingProxyType(
+    {
+        "embedding": ("token_embd", "model.embed_tokens", "transformer.wte", "wte"),
+        "positions": ("position_embd", "transformer.wpe", "wpe"),
+        "norms": ("output_norm", "model.norm", "transformer.ln_f", "ln_f"),
+        "head": ("output", "lm_head"),
+    }
+)
 _NAME = re.compile(r"(?P<layer>(?:blk|model\.layers|transformer\.h|h)\.\d+\.)?(?P<stem>.+)\.(?:weight|bias)")
 
 
 def part_of(name: str) -> str:
     """Return the part of the tally to which a tensor belongs, by its name.
+
+    Parameters
+    ----------
+    name : str
+        As it stands in the file, with its layer and the ending ``.weight`` or ``.bias``.
+
+    Returns
+    -------
+    str
+        The name of a field of `Tally`.
 
     Raises
     ------
@@ -47,18 +60,21 @@ def part_of(name: str) -> str:
         If the name is none of those that GGUF and Hugging Face files of dense Llama-like models and GPT-2 have:
         a tensor that isn't understood isn't quietly put aside.
 
+    References
+    ----------
+    GGUF: ``TENSOR_NAMES`` in ``gguf-py/gguf/constants.py`` of github.com/ggml-org/llama.cpp.  Hugging Face:
+    ``models/llama``, ``qwen3``, ``gemma2`` and ``gpt2`` of the transformers library.
+
     Examples
     --------
     >>> part_of("blk.29.ffn_gate.weight"), part_of("model.layers.0.self_attn.q_norm.weight")
     ('feed_forward', 'norms')
     """
-    found = _NAME.fullmatch(name)
-    part = None
-    if found:
-        part = (_PART_IN_LAYER if found["layer"] else _PART_OUTSIDE).get(found["stem"])
-    if part is None:
-        raise ValueError(f"name: got {name!r}, want a tensor's name of a dense Llama-like or GPT-2 model")
-    return part
+    if found := _NAME.fullmatch(name):
+        for part, stems in (_IN_LAYER if found["layer"] else _OUTSIDE).items():
+            if found["stem"] in stems:
+                return part
+    raise require.refusal("name", repr(name), "a tensor's name of a dense Llama-like or GPT-2 model")
 
 
 def count_tensors(shapes: Mapping[str, Sequence[int]]) -> Tally:
@@ -86,7 +102,7 @@ def count_tensors(shapes: Mapping[str, Sequence[int]]) -> Tally:
     28311552
     """
     if not shapes:
-        raise ValueError("shapes: got no tensors, want at least one")
+        raise require.refusal("shapes", "no tensors", "at least one")
     parts = dict.fromkeys(Tally().parts, 0)
     for name, shape in shapes.items():
         parts[part_of(name)] += math.prod(require.integer(f"shapes[{name!r}]", axis) for axis in shape)

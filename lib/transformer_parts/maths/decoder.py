@@ -99,7 +99,7 @@ class DecoderLayer(DecoderWeights):
         Raises
         ------
         ValueError
-            If a shape does not fit or an entry is not finite.
+            If a shape does not fit, an entry is not finite, or `causal` is not a bool.
 
         Examples
         --------
@@ -269,6 +269,7 @@ class DecoderLayer(DecoderWeights):
     def _run(self, x: ArrayLike, positions: ArrayLike | None, causal: bool, mask: ArrayLike | None, note: Note):
         x = require.array("x", x, min_ndim=2)
         require.last_axis("x", x, self.attn_norm.size, "attn_norm")
+        causal = require.boolean("causal", causal)
         *lead, length, _ = x.shape
         if positions is None:
             positions = np.arange(length)

@@ -1,6 +1,7 @@
 """Checks of arguments: each returns the checked value or raises a ``ValueError`` that names it.
 
-Every message has the same three parts: the argument, what it got and what it wants.
+Every message has the same three parts: the argument, what it got and what it wants.  A value is shown by its
+``repr``, so that a string has its quotes; what is described instead (a shape, a dtype) stands without any.
 """
 
 from collections.abc import Collection
@@ -9,9 +10,19 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_BOOLEANS = (bool, np.bool_)
 
-def _refuse(name: str, got: object, wanted: str) -> ValueError:
-    return ValueError(f"{name}: got {got!r}, want {wanted}")
+
+def refusal(name: str, got: str, wanted: str) -> ValueError:
+    """Return the error to raise for the argument `name`; `got` is the ``repr`` of a value, or words about it."""
+    return ValueError(f"{name}: got {got}, want {wanted}")
+
+
+def boolean(name: str, value: object) -> bool:
+    """Return `value` if it is True or False (a 0 or a "no" isn't taken for one)."""
+    if not isinstance(value, _BOOLEANS):
+        raise refusal(name, repr(value), "True or False")
+    return bool(value)
 
 
 def integer(name: str, value: object, *, minimum: int = 1, multiple_of: int = 1, maximum: int | None = None) -> int:
@@ -21,10 +32,10 @@ def integer(name: str, value: object, *, minimum: int = 1, multiple_of: int = 1,
         wanted += f" and at most {maximum}"
     if multiple_of != 1:
         wanted += " that is even" if multiple_of == 2 else f" that is a multiple of {multiple_of}"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
-        raise _refuse(name, value, wanted)
+    if isinstance(value, _BOOLEANS) or not isinstance(value, Integral):
+        raise refusal(name, repr(value), wanted)
     if value < minimum or value % multiple_of or (maximum is not None and value > maximum):
-        raise _refuse(name, int(value), wanted)
+        raise refusal(name, repr(int(value)), wanted)
     return int(value)
 
 
@@ -39,21 +50,21 @@ def number(
         wanted += f" of at least {minimum:g}"
     if maximum != np.inf:
         wanted += f" and at most {maximum:g}"
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise _refuse(name, value, wanted)
+    if isinstance(value, _BOOLEANS) or not isinstance(value, Real):
+        raise refusal(name, repr(value), wanted)
     try:
         value = float(value)
     except OverflowError:
-        raise _refuse(name, "an integer beyond float64", wanted) from None
+        raise refusal(name, "an integer beyond float64", wanted) from None
     if not (np.isfinite(value) and value > above and minimum <= value <= maximum):
-        raise _refuse(name, value, wanted)
+        raise refusal(name, repr(value), wanted)
     return value
 
 
 def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
-        raise _refuse(name, value, "one of " + ", ".join(map(repr, choices)))
+        raise refusal(name, repr(value), "one of " + ", ".join(map(repr, choices)))
     return value
 
 
@@ -86,15 +97,15 @@ def floating(name: str, value: ArrayLike, *, min_ndim: int = 1) -> NDArray:
     try:
         out = np.asarray(value)
     except ValueError:
-        raise _refuse(name, type(value).__name__, "an array whose rows have one length") from None
+        raise refusal(name, f"a {type(value).__name__}", "an array whose rows have one length") from None
     if out.dtype.kind in "iu":
         out = out.astype(np.float64)
     if not is_floating(out.dtype):
-        raise _refuse(name, f"an array of {out.dtype}", "real numbers")
+        raise refusal(name, f"an array of {out.dtype}", "real numbers")
     if out.ndim < min_ndim:
-        raise _refuse(name, f"shape {out.shape}", f"at least {min_ndim} axes")
+        raise refusal(name, f"shape {out.shape}", f"at least {min_ndim} axes")
     if out.size == 0:
-        raise _refuse(name, f"shape {out.shape}", "no empty axis")
+        raise refusal(name, f"shape {out.shape}", "no empty axis")
     return out
 
 
@@ -112,7 +123,7 @@ def cast(name: str, x: NDArray, dtype: np.dtype) -> NDArray:
     if not all_finite(out):
         bad = ~np.isfinite(out) & np.isfinite(x)
         if bad.any():
-            raise _refuse(name, f"{x[bad][0]}", f"numbers within {np.dtype(dtype).name}")
+            raise refusal(name, str(x[bad][0]), f"numbers within {np.dtype(dtype).name}")
     return out
 
 
@@ -123,13 +134,13 @@ def shape(name: str, x: NDArray, wanted: tuple[int | str, ...], why: str) -> Non
     )
     if not fits:
         letters = ", ".join(map(str, wanted)) + ("," if len(wanted) == 1 else "")
-        raise _refuse(name, f"shape {x.shape}", f"shape ({letters}), {why}")
+        raise refusal(name, f"shape {x.shape}", f"shape ({letters}), {why}")
 
 
 def function(name: str, value: object) -> None:
     """Refuse `value` unless it can be called."""
     if not callable(value):
-        raise _refuse(name, value, "a function of one array")
+        raise refusal(name, repr(value), "a function of one array")
 
 
 def _refuse_bad(name, x, wanted, quick, good) -> None:
@@ -137,7 +148,7 @@ def _refuse_bad(name, x, wanted, quick, good) -> None:
         return
     bad = np.argwhere(~good(x))
     where = tuple(int(i) for i in bad[0])
-    raise _refuse(name, f"{x[where]} at index {where} ({len(bad)} such in all)", wanted)
+    raise refusal(name, f"{x[where]} at index {where} ({len(bad)} such in all)", wanted)
 
 
 def all_finite(x: NDArray) -> bool:
@@ -157,13 +168,13 @@ def all_finite(x: NDArray) -> bool:
 def ndim(name: str, x: NDArray, axes: int) -> None:
     """Refuse `x` unless it has exactly `axes` axes."""
     if x.ndim != axes:
-        raise _refuse(name, f"shape {x.shape}", f"exactly {axes} {'axis' if axes == 1 else 'axes'}")
+        raise refusal(name, f"shape {x.shape}", f"exactly {axes} {'axis' if axes == 1 else 'axes'}")
 
 
 def last_axis(name: str, x: NDArray, size: int, of: str) -> None:
     """Refuse `x` unless its last axis has `size` entries, as `of` (an argument and its axis) has."""
     if x.shape[-1] != size:
-        raise _refuse(name, f"shape {x.shape}", f"a last axis of {size}, as {of}")
+        raise refusal(name, f"shape {x.shape}", f"a last axis of {size}, as {of}")
 
 
 def broadcasts(name: str, shape: tuple[int, ...], to: tuple[int, ...], of: str) -> None:
@@ -173,7 +184,7 @@ def broadcasts(name: str, shape: tuple[int, ...], to: tuple[int, ...], of: str) 
     except ValueError:
         fits = False
     if not fits:
-        raise _refuse(name, f"shape {shape}", f"a shape that broadcasts to {tuple(to)}, {of}")
+        raise refusal(name, f"shape {shape}", f"a shape that broadcasts to {tuple(to)}, {of}")
 
 
 def broadcasts_with(name: str, shape: tuple[int, ...], other: tuple[int, ...], of: str) -> None:
@@ -181,7 +192,7 @@ def broadcasts_with(name: str, shape: tuple[int, ...], other: tuple[int, ...], o
     try:
         np.broadcast_shapes(shape, other)
     except ValueError:
-        raise _refuse(name, f"shape {shape}", f"a shape that broadcasts with {other}, {of}") from None
+        raise refusal(name, f"shape {shape}", f"a shape that broadcasts with {other}, {of}") from None
 
 
 def is_floating(dtype: np.dtype) -> bool:

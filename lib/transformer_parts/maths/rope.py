@@ -34,7 +34,8 @@ def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If `head_dim` is odd or not a positive integer, or `rope_base` is not a finite number above 0.
+        If `head_dim` is odd or not a positive integer, or `rope_base` is not a finite number above 0 or is so
+        small (below 10⁻³⁰⁸) that a frequency exceeds float64.
 
     References
     ----------
@@ -67,7 +68,8 @@ def wavelengths(inv_freq: ArrayLike) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If a frequency is not a finite number above 0.
+        If a frequency is not a finite number above 0, or is so small (below 3.5·10⁻³⁰⁸) that its
+        wavelength exceeds float64.
 
     References
     ----------
@@ -78,9 +80,13 @@ def wavelengths(inv_freq: ArrayLike) -> NDArray[np.float64]:
     >>> [f"{x:.4f}" for x in wavelengths([1.0, 0.01])]
     ['6.2832', '628.3185']
     """
-    frequencies = require.array("inv_freq", inv_freq).astype(np.float64)
-    require.number("inv_freq", float(frequencies.min()), above=0)
-    return 2 * np.pi / frequencies
+    frequencies = require.cast("inv_freq", require.array("inv_freq", inv_freq), np.float64)
+    slowest = require.number("inv_freq", float(frequencies.min()), above=0)
+    with np.errstate(over="ignore"):
+        turns = 2 * np.pi / frequencies
+    if not require.all_finite(turns):
+        raise require.refusal("inv_freq", repr(slowest), "frequencies whose wavelengths are within float64")
+    return turns
 
 
 def rotate(
@@ -200,7 +206,12 @@ def frequencies_for(
 
 
 def _frequencies(channels: int, rope_base: float) -> NDArray[np.float64]:
-    return require.number("rope_base", rope_base, above=0) ** (-np.arange(0, channels, 2) / channels)
+    rope_base = require.number("rope_base", rope_base, above=0)
+    with np.errstate(over="ignore"):
+        frequencies = rope_base ** (-np.arange(0, channels, 2) / channels)
+    if not require.all_finite(frequencies):
+        raise require.refusal("rope_base", repr(rope_base), "a base whose frequencies are within float64")
+    return frequencies
 
 
 def scores_by_offset(

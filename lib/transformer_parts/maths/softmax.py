@@ -5,6 +5,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
 
+__all__ = ["entropy", "softmax"]
+
 
 def softmax(x: ArrayLike, axis: int = -1) -> NDArray:
     r"""Turn each slice of `x` into positive weights that sum to 1.
@@ -103,7 +105,10 @@ def entropy(weights: ArrayLike, axis: int = -1) -> NDArray:
 
 
 def logits(name: str, x: ArrayLike, *, min_ndim: int = 1) -> NDArray:
-    """Return `x`, the argument `name`, as a floating array of finite numbers and −inf; refuse NaN and +inf."""
+    """Return `x`, the argument `name`, as a floating array of finite numbers and −inf; refuse NaN and +inf.
+
+    Softmax and what is added to its argument (`attention`'s bias) are checked by it.
+    """
     x = require.array(name, x, min_ndim=min_ndim, finite=False)
     if x.max() == np.inf:
         raise ValueError(f"{name}: got inf, want finite numbers or -inf")
