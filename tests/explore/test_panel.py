@@ -2,6 +2,7 @@
 
 import io
 import re
+from types import MappingProxyType
 
 import ipywidgets as widgets
 import pytest
@@ -12,6 +13,8 @@ from transformer_parts.draw.view import View
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel, Picture
 from transformer_parts.explore.readout import Row
+
+COLOURS = MappingProxyType({"blue": theme.QUERY, "red": theme.KEY, "none": "no colour"})
 
 
 class BarView(View[tuple]):
@@ -37,7 +40,12 @@ class BarPanel(Panel[tuple]):
 
     alt = "A bar <of> the chosen height"
     still = "figures/bar.png"
-    presets = {"Tall & thin": {"height": 9, "colour": theme.KEY}, "Unlucky": {"height": 13, "colour": theme.KEY}}
+    presets = MappingProxyType(
+        {
+            "Tall & thin": {"height": 9, "colour": theme.KEY},
+            "Unlucky": {"height": 13, "colour": theme.KEY},
+        }
+    )
     play = "height"
     play_interval = 77
 
@@ -48,8 +56,8 @@ class BarPanel(Panel[tuple]):
     def make_controls(self):
         return {
             "height": controls.integer("height", 4, 0, 20),
-            "colour": controls.choice("colour", {"blue": theme.QUERY, "red": theme.KEY, "none": "no colour"}, theme.QUERY),
-        }  # fmt: skip
+            "colour": controls.choice("colour", COLOURS, theme.QUERY),
+        }
 
     def make_view(self):
         return BarView()
@@ -69,7 +77,7 @@ class BarPanel(Panel[tuple]):
 class HeadsPanel(BarPanel):
     """Groups of heads: no more groups than heads, and the groups come first, to make it harder."""
 
-    presets = {"Many": {"groups": 16, "heads": 16}}
+    presets = MappingProxyType({"Many": {"groups": 16, "heads": 16}})
     play = None
     still = ""
 

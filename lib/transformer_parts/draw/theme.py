@@ -1,7 +1,8 @@
 """Colours, line widths and the look of axes, set on each object and nowhere globally.
 
-The three colours are Paul Tol's high-contrast set: readers who do not tell hues apart tell them by lightness (29, 48
-and 73 of 100), and each also has a marker of its own.  Figures carry symbols and numbers alone; words are the page's.
+The three colours are a blue, a red and a dark gold.  Readers who do not tell hues apart tell them by lightness (29, 43
+and 59 of 100), each also has a marker of its own, and each stands out from the paper at least as 3 to 1 (WCAG), with
+the pages' dark filter too.  Figures carry symbols and numbers alone; words are the page's.
 """
 
 from types import MappingProxyType
@@ -9,13 +10,13 @@ from types import MappingProxyType
 from matplotlib.axes import Axes
 
 INK = "#222222"
-FAINT = "#9a9a9a"
+FAINT = "#949494"
 GRID = "#e3e3e3"
 PAPER = "#ffffff"
 
 QUERY = FIRST = "#004488"
-KEY = SECOND = "#bb5566"
-VALUE = THIRD = "#ddaa33"
+KEY = SECOND = "#aa4455"
+VALUE = THIRD = "#b8860b"
 
 MARKERS = MappingProxyType({FIRST: "o", SECOND: "s", THIRD: "^"})
 
