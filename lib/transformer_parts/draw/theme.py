@@ -1,7 +1,7 @@
 """Colours, line widths and the look of axes, set on each object and nowhere globally.
 
-The three colours are a blue, a red and a dark gold.  Readers who do not tell hues apart tell them by lightness (29, 43
-and 59 of 100), each also has a marker of its own, and each stands out from the paper at least as 3 to 1 (WCAG), with
+The three colours are a blue, a red and a dark gold.  Readers who do not tell hues apart tell them by lightness (29, 45
+and 60 of 100), each also has a marker of its own, and each stands out from the paper at least as 3 to 1 (WCAG), with
 the pages' dark filter too.  Figures carry symbols and numbers alone; words are the page's.
 """
 
@@ -15,8 +15,8 @@ GRID = "#e3e3e3"
 PAPER = "#ffffff"
 
 QUERY = FIRST = "#004488"
-KEY = SECOND = "#aa4455"
-VALUE = THIRD = "#b8860b"
+KEY = SECOND = "#b04a5b"
+VALUE = THIRD = "#bb8800"
 
 MARKERS = MappingProxyType({FIRST: "o", SECOND: "s", THIRD: "^"})
 
