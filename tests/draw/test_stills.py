@@ -1,0 +1,69 @@
+"""The committed stills are what the explorers show when they begin."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+import stills
+from PIL import Image
+
+from transformer_parts.explore.catalogue import PANELS
+
+PROJECT = Path(__file__).parents[2]
+# Root mean square of the differences of pixels, of 255 levels.  The same matplotlib draws the same pixels; another
+# processor may round an edge differently.  One changed number in a picture makes a difference ten times as large.
+TOLERANCE = 1.0
+
+
+def pixels(png: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=float)
+
+
+def difference(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.sqrt(((one - other) ** 2).mean()))
+
+
+@pytest.fixture(params=PANELS, ids=lambda panel: panel.__name__)
+def panel(request):
+    return request.param()
+
+
+@pytest.fixture
+def committed(panel):
+    return pixels((PROJECT / panel.still).read_bytes())
+
+
+def test_still_is_the_panel_as_it_begins(panel, committed, tmp_path):
+    now = pixels(stills.still(panel))
+    assert now.shape == committed.shape
+    found = difference(now, committed)
+    if found > TOLERANCE:
+        Image.fromarray(np.abs(now - committed).astype(np.uint8)).save(tmp_path / "difference.png")
+    assert found <= TOLERANCE, f"`make stills` draws {panel.still} differently; see {tmp_path}/difference.png"
+
+
+def test_tolerance_tells_presets_from_the_beginning(panel, committed):
+    """Of all presets at least one is another picture than the first, and differs from it by far more than allowed."""
+    differences = []
+    for values in panel.presets.values():
+        panel.set(**values)
+        differences.append(difference(pixels(stills.still(panel)), committed))
+    assert max(differences) > 2 * TOLERANCE
+
+
+def test_every_figure_belongs_to_a_panel():
+    figures = {path.relative_to(PROJECT).as_posix() for path in (PROJECT / "figures").iterdir() if path.is_file()}
+    assert figures == {panel.still for panel in PANELS}
+
+
+def test_stills_are_small_enough_for_git():
+    assert [p.still for p in PANELS if (PROJECT / p.still).stat().st_size > 400_000] == []
+
+
+def test_command_writes_every_still(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(stills, "PROJECT", tmp_path)
+    stills.main()
+    assert capsys.readouterr().out.split() == [panel.still for panel in PANELS]
+    for kind in PANELS:
+        assert (tmp_path / kind.still).read_bytes().startswith(b"\x89PNG")
