@@ -133,7 +133,7 @@ class Exercise:
             refusal = _refusal(result, wanted)
             if refusal:
                 return refusal
-            results.append((np.asarray(result, dtype=float), wanted))
+            results.append((np.array(result, dtype=float), wanted))
         worst = max(float(np.abs(result - wanted).max()) for result, wanted in results)
         if worst <= self.tolerance:
             return Verdict(True, f"Right on {cases} unseen inputs; largest difference {worst:.1e}.")
@@ -157,6 +157,8 @@ def _refusal(result: object, wanted: np.ndarray) -> Verdict | None:
     """Return what is wrong with the kind of a result, whatever its numbers."""
     if result is None or result is Ellipsis:
         return Verdict(False, "Nothing came back yet: let your function return its result.", "nothing returned")
+    if np.iscomplexobj(result):
+        return Verdict(False, "Your function returned complex numbers, want real ones.", "complex")
     try:
         numbers = np.asarray(result, dtype=float)
     except (TypeError, ValueError):
