@@ -157,9 +157,9 @@ def _refusal(result: object, wanted: np.ndarray) -> Verdict | None:
     """Return what is wrong with the kind of a result, whatever its numbers."""
     if result is None or result is Ellipsis:
         return Verdict(False, "Nothing came back yet: let your function return its result.", "nothing returned")
-    if np.iscomplexobj(result):
-        return Verdict(False, "Your function returned complex numbers, want real ones.", "complex")
     try:
+        if np.iscomplexobj(result):
+            return Verdict(False, "Your function returned complex numbers, want real ones.", "complex")
         numbers = np.asarray(result, dtype=float)
     except (TypeError, ValueError):
         return Verdict(False, f"Your function returned {type(result).__name__}, want numbers.", "no numbers")
