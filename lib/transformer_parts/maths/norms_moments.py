@@ -121,8 +121,8 @@ def angle(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
 
     References
     ----------
-    Kahan, "How Futile are Mindless Assessments of Roundoff in Floating-Point Computation?" (2006), "Mangled Angles": this form
-    keeps its precision at small angles, where arccos of the inner product loses half the digits.
+    Kahan, "How Futile are Mindless Assessments of Roundoff in Floating-Point Computation?" (2006), "Mangled Angles":
+    this form keeps its precision at small angles, where arccos of the inner product loses half the digits.
 
     Examples
     --------

@@ -1,0 +1,152 @@
+"""Both norms as maps of space: onto a sphere, and onto the circle where a plane cuts it."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, FancyArrowPatch, Polygon
+from matplotlib.text import Text
+from numpy.typing import NDArray
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.norms import LAYER_NORM, LAYER_NORM_SYMBOL, RMS_NORM, RMS_NORM_SYMBOL, Pair
+from transformer_parts.draw.orthographic import camera, circle, front_and_back
+from transformer_parts.draw.view import View
+
+
+@dataclass(frozen=True)
+class Space:
+    """A vector of three channels on its way through both norms.
+
+    Attributes
+    ----------
+    pair : Pair
+        The vector, both outputs, the moments.
+    centered : ndarray, shape (3,)
+        x - μ, its projection on the plane perpendicular to (1, 1, 1).
+    shifted : ndarray, shape (N, 3)
+        What RMSNorm makes of x + s·(1, 1, 1), for s from far below zero to far above.
+    azimuth, elevation : float
+        Where the eye stands, in degrees.
+    """
+
+    pair: Pair
+    centered: NDArray
+    shifted: NDArray
+    azimuth: float
+    elevation: float
+
+
+class SphereView(View[Space]):
+    """The sphere of all vectors of RMS 1, the plane of mean 0, and the ways of x to both outputs.
+
+    What lies behind the centre is dotted, and fainter where it is the sphere's net.
+    """
+
+    size = (680, 480)
+    radius = 3**0.5
+    reach = 2.5
+    ones = np.ones(3)
+
+    def build(self) -> None:
+        width = self.reach * self.size[0] / self.size[1]
+        self.axes = self.fig.add_axes((0, 0, 1, 1), xlim=(-width, width), ylim=(-self.reach, self.reach))
+        self.axes.set_axis_off()
+        # Parallels and meridians about (1, 1, 1); the parallel at mean 0 is LayerNorm's circle.
+        heights = self.radius * np.sin(np.radians([-60, -30, 30, 60]))
+        across = circle(self.ones, 1.0, points=13)[:6]
+        rings = [circle(self.ones, (self.radius**2 - height**2) ** 0.5, height, points=61) for height in heights]
+        rings += [circle(normal, self.radius, points=61) for normal in across]
+        gap = np.full((1, 3), np.nan)
+        self._net = np.concatenate([part for ring in rings for part in (ring, gap)])
+        self._equator = circle(self.ones, self.radius)
+
+        self.axes.add_patch(Circle((0, 0), self.radius, facecolor="#f4f4f4", edgecolor="none", zorder=0))
+        self.outline = self.moving(Circle((0, 0), self.radius, fill=False, edgecolor=theme.FAINT, zorder=1.8))
+        self.axes.add_patch(self.outline)
+        self.net = self._line("#d9d9d9", theme.THIN, "-", 1.5), self._line("#ebebeb", theme.THIN, "-", 1)
+        self.disc = self.moving(Polygon(np.zeros((3, 2)), facecolor=LAYER_NORM, alpha=0.10, edgecolor="none", zorder=2))
+        self.axes.add_patch(self.disc)
+        self.equator = self._curve(LAYER_NORM, 1.5, 3)
+        self.path = self._curve(RMS_NORM, 1.5, 3)
+        self.coordinate_axes = [self._arrow(theme.FAINT, theme.THIN, 8, f"$x_{i}$") for i in (1, 2, 3)]
+        self.ones_axis = self._line(theme.INK, theme.THIN, (0, (8, 3, 1, 3)))
+        self.ones_symbol = self._text(r"$(1,1,1)$", theme.INK)
+        self.drop = self._line(LAYER_NORM, theme.THIN, (0, (2, 2)))
+        self.rays = [self._line(theme.INK, theme.THIN, (0, (2, 2))), self._line(LAYER_NORM, theme.THIN, (0, (2, 2)))]
+        self.x_arrow = self._arrow(theme.INK, theme.LINE, 16, "$x$")
+        self.centered_arrow = self._arrow(LAYER_NORM, theme.LINE, 12, r"$x-\mu$")
+        self.rms_point = self._point(RMS_NORM)
+        self.layer_point = self._point(LAYER_NORM)
+        self.axes.legend(
+            handles=[self.rms_point, self.layer_point], labels=[RMS_NORM_SYMBOL, LAYER_NORM_SYMBOL],
+            loc="upper left", fontsize=theme.SYMBOL + 2, frameon=False, handlelength=0.8, labelspacing=0.8,
+        )  # fmt: skip
+
+    def _line(self, colour: str, width: float, dash: str | tuple, zorder: float = 4) -> Line2D:
+        (line,) = self.axes.plot([], [], color=colour, linewidth=width, linestyle=dash, zorder=zorder)
+        return self.moving(line)
+
+    def _curve(self, colour: str, width: float, zorder: float) -> tuple[Line2D, Line2D]:
+        return self._line(colour, width, "-", zorder), self._line(colour, width, (0, (1, 2)), zorder)
+
+    def _text(self, symbol: str, colour: str) -> Text:
+        text = self.axes.text(0, 0, symbol, color=colour, fontsize=theme.SYMBOL, ha="center", va="center", zorder=8)
+        return self.moving(text)
+
+    def _arrow(self, colour: str, width: float, head: float, symbol: str) -> tuple[FancyArrowPatch, Text]:
+        arrow = FancyArrowPatch(
+            (0, 0), (1, 1), shrinkA=0, shrinkB=0, color=colour, arrowstyle="-|>", mutation_scale=head,
+            linewidth=width, zorder=5,
+        )  # fmt: skip
+        self.axes.add_patch(arrow)
+        return self.moving(arrow), self._text(symbol, theme.INK if colour == theme.FAINT else colour)
+
+    def _point(self, colour: str) -> Line2D:
+        (point,) = self.axes.plot(
+            [], [], ls="", marker=theme.MARKERS[colour], ms=10, color=colour, markeredgecolor=theme.INK, zorder=7
+        )
+        return self.moving(point)
+
+    def update(self, data: Space) -> Self:
+        to_screen = camera(data.azimuth, data.elevation).T
+        for (front, back), curve in (
+            (self.net, self._net),
+            (self.equator, self._equator),
+            (self.path, data.shifted),
+        ):
+            near, far = front_and_back(curve @ to_screen)
+            front.set_data(*near.T)
+            back.set_data(*far.T)
+        self.disc.set_xy((self._equator @ to_screen)[:, :2])
+        for arrow, end in zip(self.coordinate_axes, np.eye(3), strict=True):
+            self._place(arrow, 2.3 * end @ to_screen)
+        axis = 2.15 / 3**0.5 * self.ones @ to_screen
+        self.ones_axis.set_data([-axis[0], axis[0]], [-axis[1], axis[1]])
+        self.ones_symbol.set_position(1.12 * axis[:2])
+        # End on, the axis is a point under the arrows, and its name would hide them.
+        self.ones_symbol.set_visible(float(np.hypot(*axis[:2])) > 0.5)
+
+        x, centered = data.pair.x @ to_screen, data.centered @ to_screen
+        rms, layer = data.pair.rms_norm @ to_screen, data.pair.layer_norm @ to_screen
+        self._place(self.x_arrow, x)
+        self._place(self.centered_arrow, centered, beside=True)
+        self.drop.set_data([x[0], centered[0]], [x[1], centered[1]])
+        # Along its own direction each vector goes out to the sphere, or back to it.
+        for ray, start, end in zip(self.rays, (x, centered), (rms, layer), strict=True):
+            ray.set_data([start[0], end[0]], [start[1], end[1]])
+        self.rms_point.set_data([rms[0]], [rms[1]])
+        self.layer_point.set_data([layer[0]], [layer[1]])
+        return self
+
+    def _place(self, arrow: tuple[FancyArrowPatch, Text], end: NDArray, *, beside: bool = False) -> None:
+        body, text = arrow
+        body.set_positions((0, 0), tuple(end[:2]))
+        length = float(np.hypot(*end[:2]))
+        body.set_visible(length > 1e-9)
+        outward = end[:2] / length if length > 1e-9 else np.array([0.0, 1.0])
+        if beside:
+            text.set_position(tuple(0.6 * end[:2] + 0.25 * outward @ [[0, -1], [1, 0]]))
+        else:
+            text.set_position(tuple(end[:2] + 0.2 * outward))

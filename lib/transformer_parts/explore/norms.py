@@ -1,0 +1,251 @@
+"""RMSNorm and LayerNorm with the hand on them: a few channels, three channels in space, a real residual vector."""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.norms import DIFFERENCE, LAYER_NORM, RMS_NORM, BarsView, Pair
+from transformer_parts.draw.norms_residual import Channels, ResidualView
+from transformer_parts.draw.norms_sphere import Space, SphereView
+from transformer_parts.explore import controls
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row, number, vector
+from transformer_parts.maths.norms import layer_norm, rms_norm
+from transformer_parts.maths.norms_moments import angle, center, moments
+from transformer_parts.models.excerpt import load_excerpt
+
+#: So small beside squares of about 1 that no shown digit feels it.
+_NO_EPS = 1e-12
+
+
+def _pair(x: np.ndarray, eps: float, weight: np.ndarray | None = None, bias: np.ndarray | None = None) -> Pair:
+    rms, layer = rms_norm(x, weight, eps), layer_norm(x, weight, bias, eps)
+    return Pair(x=x, rms_norm=rms, layer_norm=layer, moments=moments(x), angle=float(angle(rms, layer)))
+
+
+def _moment_rows(pair: Pair) -> list[Row]:
+    mean, rms, std = pair.moments
+    return [
+        Row("mean μ", number(mean), LAYER_NORM),
+        Row("RMS", number(rms), RMS_NORM),
+        Row("standard deviation σ, with 1/D", number(std)),
+        Row("|μ| / RMS", _or_dash(pair.moments.mean_over_rms, "")),
+    ]
+
+
+def _or_dash(value: float, unit: str, digits: int = 6) -> str:
+    return "—" if np.isnan(value) else number(value, digits) + unit
+
+
+class NormBars(Panel[Pair]):
+    """Two to four channels, each with its own slider, and what both norms make of them."""
+
+    alt = (
+        "Above, a vector as grey bars with its mean (dashed) and its RMS (dotted) as levels. Below, for each channel"
+        " three bars: RMSNorm's output (blue, circle), LayerNorm's output (red, square) and their difference (gold,"
+        " diamond)."
+    )
+    still = "figures/norms_bars.png"
+    _plain = MappingProxyType({"shift": 0.0, "scale": 1.0, "eps": _NO_EPS, "gamma": 1.0, "beta": 0.0})
+    _tiny = MappingProxyType({**_plain, "d": 4, "x1": 1.0, "x2": -1.0, "x3": 1.0, "x4": -1.0, "scale": 1e-3})
+    presets = MappingProxyType(
+        {
+            "By hand: (1, 3)": {**_plain, "d": 2, "x1": 1.0, "x2": 3.0},
+            "x + 1": {**_plain, "d": 2, "x1": 1.0, "x2": 3.0, "shift": 1.0},
+            "(1, 0, 0, 0)": {**_plain, "d": 4, "x1": 1.0, "x2": 0.0, "x3": 0.0, "x4": 0.0},
+            "σ = 0.001, ε = 1e-5": {**_tiny, "eps": 1e-5},
+            "σ = 0.001, ε = 1e-6": {**_tiny, "eps": 1e-6},
+            "σ = 0.001, ε = 1e-8": {**_tiny, "eps": 1e-8},
+        }
+    )
+
+    def make_controls(self):
+        made = {"d": controls.integer("D, channels", 2, 2, 4)}
+        for name, value in (("x1", 1.0), ("x2", 3.0), ("x3", -1.0), ("x4", 0.5)):
+            made[name] = controls.real(f"x{'₁₂₃₄'[int(name[1]) - 1]}", value, -4, 4, step=0.1, form=".1f")
+        made |= {
+            "scale": controls.power("times", 1.0, 1e-3, 1e3, per_decade=5),
+            "shift": controls.real("plus", 0.0, -5, 5, step=0.1, form=".1f"),
+            "eps": controls.power("ε", _NO_EPS, 1e-12, 1, per_decade=2),
+            "gamma": controls.real("γ, all channels", 1.0, -2, 2, step=0.1, form=".1f"),
+            "beta": controls.real("β, LayerNorm only", 0.0, -2, 2, step=0.1, form=".1f"),
+        }
+        _show_components(made)
+        return made
+
+    def couple(self, name):
+        if name == "d":
+            _show_components(self.controls)
+
+    def make_view(self):
+        return BarsView()
+
+    def compute(self, *, d, x1, x2, x3, x4, scale, shift, eps, gamma, beta):
+        x = scale * np.array([x1, x2, x3, x4][:d]) + shift
+        return _pair(x, eps, np.full(d, gamma), np.full(d, beta))
+
+    def rows(self, data):
+        rms_of_outputs = [number(moments(output).rms) for output in (data.rms_norm, data.layer_norm)]
+        return [
+            Row("x", vector(data.x), theme.FAINT),
+            *_moment_rows(data),
+            Row("RMSNorm(x)", vector(data.rms_norm), RMS_NORM),
+            Row("LayerNorm(x)", vector(data.layer_norm), LAYER_NORM),
+            Row("RMS of the two outputs", ", ".join(rms_of_outputs)),
+            Row("largest difference of the outputs", number(np.abs(data.difference).max()), DIFFERENCE),
+        ]
+
+
+def _show_components(panel_controls: dict) -> None:
+    """Show as many component sliders as there are channels."""
+    for i in (3, 4):
+        panel_controls[f"x{i}"].layout.display = None if i <= panel_controls["d"].value else "none"
+
+
+class NormSphere(Panel[Space]):
+    """Three channels in space: RMSNorm goes along the ray to the sphere, LayerNorm first drops onto a plane."""
+
+    alt = (
+        "A sphere of radius √3 in a space of three axes, and the plane through its centre perpendicular to (1, 1, 1)."
+        " The black arrow x meets the sphere at RMSNorm's output (blue circle). Dropped onto the plane it is x minus"
+        " its mean, whose ray meets the circle of plane and sphere at LayerNorm's output (red square). The blue curve"
+        " is where RMSNorm's output goes when x is moved along (1, 1, 1)."
+    )
+    still = "figures/norms_sphere.png"
+    _start = MappingProxyType({"x1": 2.0, "x2": 1.0, "x3": 0.0, "scale": 1.0, "shift": 0.0, "eps": _NO_EPS})
+    presets = MappingProxyType(
+        {
+            "x = (2, 1, 0)": {**_start, "azimuth": -35, "elevation": 25},
+            "x + 0.5": {**_start, "shift": 0.5},
+            "x / 4": {**_start, "scale": 0.25},
+            "Mean 0": {**_start, "shift": -1.0},
+            "ε = 1": {**_start, "eps": 1.0},
+            "Look along (1, 1, 1)": {"azimuth": 45, "elevation": 35},
+        }
+    )
+    play = "azimuth"
+    play_interval = 60
+    # Tangents of even steps in angle, so that the images of x + s·(1, 1, 1) lie evenly on their half circle.
+    _steps = np.tan(np.linspace(-1.565, 1.565, 61))
+
+    def make_controls(self):
+        made = {
+            f"x{i}": controls.real(f"x{'₁₂₃'[i - 1]}", value, -2, 2, step=0.1, form=".1f")
+            for i, value in ((1, 2.0), (2, 1.0), (3, 0.0))
+        }
+        return made | {
+            "scale": controls.power("times", 1.0, 0.01, 10, per_decade=10, also=[0.25]),
+            "shift": controls.real("plus", 0.0, -3, 3, step=0.1, form=".1f"),
+            "eps": controls.power("ε", _NO_EPS, 1e-12, 10, per_decade=2),
+            "azimuth": controls.integer("view, around", -35, -180, 180, step=1),
+            "elevation": controls.integer("view, above", 25, -90, 90, step=1),
+        }
+
+    def make_view(self):
+        return SphereView()
+
+    def compute(self, *, x1, x2, x3, scale, shift, eps, azimuth, elevation):
+        pair = _pair(scale * np.array([x1, x2, x3]) + shift, eps)
+        shifts = pair.moments.std * self._steps - pair.moments.mean
+        return Space(
+            pair=pair,
+            centered=center(pair.x),
+            shifted=rms_norm(pair.x + shifts[:, None], eps=eps),
+            azimuth=azimuth,
+            elevation=elevation,
+        )
+
+    def rows(self, data):
+        pair = data.pair
+        return [
+            Row("x", vector(pair.x), theme.INK),
+            Row("x − μ, on the plane", vector(data.centered)),
+            Row("|μ| / RMS", _or_dash(pair.moments.mean_over_rms, "")),
+            Row("RMSNorm(x), on the sphere", vector(pair.rms_norm), RMS_NORM),
+            Row("LayerNorm(x), on the circle", vector(pair.layer_norm), LAYER_NORM),
+            Row("length of the two outputs", _lengths(pair)),
+            Row("angle between them: arcsin(|μ| / RMS)", _or_dash(np.degrees(pair.angle), "°", 4)),
+        ]
+
+
+def _lengths(pair: Pair) -> str:
+    return ", ".join(number(np.linalg.norm(output)) for output in (pair.rms_norm, pair.layer_norm))
+
+
+class NormResidual(Panel[Channels]):
+    """Residual vectors of SmolLM2-135M as they enter a norm, all 576 channels, beside random ones."""
+
+    alt = (
+        "Three rows over all channels of one residual vector: the input; RMSNorm's output (blue stems) under"
+        " LayerNorm's (red squares), with dashed lines at plus and minus the square root of D; and their difference"
+        " (gold). A gold diamond marks the channel whose input is largest."
+    )
+    still = "figures/norms_residual.png"
+    _start = MappingProxyType({"token": 0, "learned": False, "ordered": False, "added": 0.0, "eps": 1e-5})
+    presets = MappingProxyType(
+        {
+            "Massive activation": {**_start, "source": "blk.12.attn_norm"},
+            "Half a block earlier": {**_start, "source": "blk.11.ffn_norm"},
+            "Ordinary token": {**_start, "source": "blk.12.attn_norm", "token": 5},
+            "Random": {**_start, "source": "random 576"},
+            "A mean as large as the RMS": {**_start, "source": "random 576", "added": 1.0},
+        }
+    )
+    play = "token"
+    play_interval = 250
+
+    def make_controls(self):
+        self._excerpt = load_excerpt()
+        sources = {_in_words(name): name for name in self._excerpt.residual_names}
+        sources |= {f"random, D = {d}": f"random {d}" for d in (16, 64, 576)}
+        return {
+            "source": controls.choice("before the norm", sources, "blk.12.attn_norm"),
+            "token": controls.integer("token (or seed)", 0, 0, len(self._excerpt.token_texts) - 1),
+            "added": controls.real("plus, × RMS", 0.0, -2, 2, step=0.05),
+            "eps": controls.power("ε", self._excerpt.eps, 1e-12, 1e4, per_decade=2),
+            "learned": controls.switch("times the learned γ of this norm"),
+            "ordered": controls.switch("channels in the order of their values"),
+        }
+
+    def make_view(self):
+        return ResidualView()
+
+    def compute(self, *, source, token, added, eps, learned, ordered):
+        if source.startswith("random"):
+            x = np.random.default_rng(token).standard_normal(int(source.split()[1]))
+            weight = None
+        else:
+            x = self._excerpt.residual(source)[token]
+            weight = self._excerpt.norm_weight(source) if learned else None
+        x = x + added * moments(x).rms
+        order = np.argsort(x, kind="stable") if ordered else np.arange(len(x))
+        text = None if source.startswith("random") else self._excerpt.token_texts[token]
+        return Channels(pair=_pair(x, eps, weight), order=order, largest=int(np.abs(x).argmax()), text=text)
+
+    def rows(self, data):
+        pair, i = data.pair, data.largest
+        relative = np.linalg.norm(pair.difference) / (np.linalg.norm(pair.rms_norm) or np.nan)
+        return [
+            Row("token", "—" if data.text is None else f"“{data.text}”"),
+            *_moment_rows(pair),
+            Row("largest channel, its input", f"{i}: {number(pair.x[i], 2)}", theme.THIRD),
+            Row("its RMSNorm output", number(pair.rms_norm[i], 4), RMS_NORM),
+            Row("its LayerNorm output", number(pair.layer_norm[i], 4), LAYER_NORM),
+            Row("largest difference of the outputs", number(np.abs(pair.difference).max()), DIFFERENCE),
+            Row("|LayerNorm − RMSNorm| / |RMSNorm|", _or_dash(100 * relative, " %", 2)),
+        ]
+
+
+def _in_words(name: str) -> str:
+    """Name a norm of the model as a reader would.
+
+    Examples
+    --------
+    >>> _in_words("blk.12.attn_norm"), _in_words("output_norm")
+    ('layer 12, before attention', 'after the last layer')
+    """
+    if name == "output_norm":
+        return "after the last layer"
+    _, layer, norm = name.split(".")
+    return f"layer {layer}, before {'attention' if norm == 'attn_norm' else 'the FFN'}"
