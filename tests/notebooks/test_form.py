@@ -1,0 +1,619 @@
+"""The form of the notebooks: skeleton, short plain cells, names bound once, stills above explorers, clean outputs.
+
+Each rule reads one notebook and yields complaints; further down, each is shown notebooks that it must refuse and one
+that it must let pass.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import nbformat
+import notebooks
+import pytest
+
+import transformer_parts
+from transformer_parts.explore.catalogue import PANELS
+
+PROJECT = Path(__file__).parents[2]
+MOST_LINES = 12
+MOST_PANELS = 3
+HEADINGS = (
+    "Question",
+    "Picture first",
+    "By hand",
+    "In code",
+    "Why",
+    "Predict, then look",
+    "Common wrong answers",
+    "Your turn",
+    "Interview card",
+    "Sources",
+)
+# What stands in the code of a section, at the least.
+CODE_OF_SECTION = (
+    ("By hand", r"^assert "),
+    ("In code", r"\bshow\("),
+    ("Predict, then look", r"."),
+    ("Common wrong answers", r"^ *(assert |print\()"),
+    ("Your turn", r"\.check\("),
+    ("Sources", r"^$"),
+)
+EXPLORER_TAGS = ("explorer", "nbval-ignore-output")
+# Modules that reach out of the notebook; the library's own way to the network is among them.
+OUTSIDE = frozenset(
+    {"ftplib", "http", "httpx", "huggingface_hub", "importlib", "pip", "requests", "shutil", "socket", "subprocess"}
+    | {"urllib", "urllib3", "wget"}
+)
+OUTSIDE_OF_LIBRARY = ("transformer_parts.models.weights", "transformer_parts.models.make_excerpt")
+OUTPUTS = frozenset({"text/plain", "text/html", "text/markdown", "text/latex"})
+
+
+class Notebook(NamedTuple):
+    """A notebook, its text, and where it stands."""
+
+    path: Path
+    text: str
+    node: nbformat.NotebookNode
+
+    @property
+    def is_concept(self) -> bool:
+        """Whether it teaches one concept; numbers below 01 lead through the others."""
+        return not self.path.stem.startswith("00")
+
+    @property
+    def code(self) -> list[nbformat.NotebookNode]:
+        return [cell for cell in self.node.cells if cell.cell_type == "code"]
+
+    @property
+    def prose(self) -> list[nbformat.NotebookNode]:
+        return [cell for cell in self.node.cells if cell.cell_type == "markdown"]
+
+
+def read(path: Path) -> Notebook:
+    text = path.read_text("utf-8")
+    return Notebook(path, text, nbformat.reads(text, as_version=4))
+
+
+NOTEBOOKS = tuple(read(path) for path in notebooks.notebooks())
+
+
+def tree(cell: nbformat.NotebookNode) -> ast.Module:
+    """Return the parsed code of a cell; of one that is not Python, nothing (another rule complains of it)."""
+    try:
+        return ast.parse(cell.source)
+    except SyntaxError:
+        return ast.Module([], [])
+
+
+def sections(notebook: Notebook) -> dict[str, list[nbformat.NotebookNode]]:
+    """Return the cells of each section, by the heading of the second level that opens it."""
+    found = {}
+    cells = []
+    for cell in notebook.node.cells:
+        heading = re.search(r"^## (.+)$", cell.source, re.MULTILINE) if cell.cell_type == "markdown" else None
+        if heading:
+            cells = found.setdefault(heading.group(1).strip(), [])
+        cells.append(cell)
+    return found
+
+
+# ---------------------------------------------------------------- the rules
+
+
+def skeleton_is_whole_and_in_order(notebook: Notebook) -> Iterator[str]:
+    text = "\n".join(cell.source for cell in notebook.prose)
+    titles = re.findall(r"^# (.+)$", text, re.MULTILINE)
+    if len(titles) != 1:
+        yield f"{len(titles)} titles, want one"
+    if not notebook.is_concept:
+        return
+    if titles and not titles[0].startswith(f"{notebook.path.stem[:2]} · "):
+        yield f"title {titles[0]!r}, want it to begin with the number of the file"
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    if tuple(headings) != HEADINGS:
+        yield f"headings {', '.join(headings)}; want {', '.join(HEADINGS)}"
+
+
+def sections_hold_their_code(notebook: Notebook) -> Iterator[str]:
+    if not notebook.is_concept:
+        return
+    found = sections(notebook)
+    for heading, wanted in CODE_OF_SECTION:
+        code = "\n".join(cell.source for cell in found.get(heading, []) if cell.cell_type == "code")
+        if not re.search(wanted, code, re.MULTILINE):
+            yield f"{heading}: no code that matches {wanted}"
+    if not any("explorer" in cell.metadata.get("tags", []) for cell in found.get("Picture first", [])):
+        yield "Picture first: no explorer"
+
+
+def prose_comes_first(notebook: Notebook) -> Iterator[str]:
+    if not notebook.node.cells or notebook.node.cells[0].cell_type != "markdown":
+        yield "the first cell is no prose"
+    for before, cell in zip(notebook.node.cells, notebook.node.cells[1:], strict=False):
+        if "explorer" in cell.metadata.get("tags", []) and before.cell_type != "markdown":
+            yield f"{cell.id}: no prose above the explorer"
+
+
+def cells_are_short(notebook: Notebook) -> Iterator[str]:
+    for cell in notebook.code:
+        lines = len(cell.source.splitlines())
+        if not 0 < lines <= MOST_LINES:
+            yield f"{cell.id}: {lines} lines, want 1 to {MOST_LINES}"
+
+
+def code_is_plain_python(notebook: Notebook) -> Iterator[str]:
+    """No magics, no shell, no stars, nothing silenced, nothing that only one front end knows."""
+    for cell in notebook.code:
+        try:
+            parsed = ast.parse(cell.source)
+        except SyntaxError as error:
+            yield f"{cell.id}: no plain Python: {error}"
+            continue
+        if re.search(r";\s*$", cell.source, re.MULTILINE):
+            yield f"{cell.id}: a semicolon at the end of a line"
+        if re.search(r"#.*(NBVAL|PYTEST_VALIDATE)", cell.source):
+            yield f"{cell.id}: a marker in a comment; markers are tags"
+        for node in ast.walk(parsed):
+            if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
+                yield f"{cell.id}: import *"
+            if isinstance(node, ast.Name) and node.id in ("get_ipython", "exec", "eval", "__import__"):
+                yield f"{cell.id}: {node.id}"
+
+
+def nothing_comes_from_outside(notebook: Notebook) -> Iterator[str]:
+    for cell in notebook.code:
+        for node in ast.walk(tree(cell)):
+            modules = []
+            if isinstance(node, ast.Import):
+                modules = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                modules = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+            for module in modules:
+                if module.split(".")[0] in OUTSIDE or module in (*OUTSIDE_OF_LIBRARY, "sys.path"):
+                    yield f"{cell.id}: imports {module}"
+            if isinstance(node, ast.Attribute):
+                name = ast.unparse(node)
+                if name in ("sys.path", "os.system", "os.popen") or node.attr in ("from_pretrained", "urlretrieve"):
+                    yield f"{cell.id}: {name}"
+
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+def bindings(node: ast.AST, how: str = "assignment") -> Iterator[tuple[str, str]]:
+    """Yield the names that code binds in the notebook, each with how it does so."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name, how
+        case ast.For():
+            yield from bindings(node.target, "loop")
+            for child in (node.iter, *node.body, *node.orelse):
+                yield from bindings(child)
+        case ast.Import() | ast.ImportFrom():
+            for alias in node.names:
+                name = alias.asname or alias.name.split(".")[0]
+                yield name, f"import {getattr(node, 'module', '')} {alias.name if alias.asname else name}"
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield node.name, "definition"
+        case ast.Lambda():
+            pass
+        case node if isinstance(node, COMPREHENSIONS):
+            # Only a walrus inside a comprehension binds in the notebook.
+            yield from ((n.target.id, how) for n in ast.walk(node) if isinstance(n, ast.NamedExpr))
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from bindings(child, how)
+
+
+def names_are_bound_once(notebook: Notebook) -> Iterator[str]:
+    """A name means one thing from the cell that binds it to the end, so that cells can be run again in any order.
+
+    Loops may share a variable with other loops, and the same import may stand twice.
+    """
+    bound: dict[str, set[str]] = {}
+    for cell in notebook.code:
+        here: dict[str, set[str]] = {}
+        for name, how in bindings(tree(cell)):
+            here.setdefault(name, set()).add(how)
+        for name, how in here.items():
+            earlier = bound.setdefault(name, how)
+            if earlier is how or name == "_":
+                continue
+            if not (earlier == how and all(h == "loop" or h.startswith("import") for h in how)):
+                yield f"{cell.id}: binds {name} again"
+
+
+def library_names() -> frozenset[str]:
+    """Return the names of all public functions and classes of the library."""
+    names = set()
+    for path in Path(transformer_parts.__file__).parent.rglob("*.py"):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                names.add(node.name)
+    return frozenset(names)
+
+
+def definitions_are_the_readers_own(notebook: Notebook) -> Iterator[str]:
+    """The library is shown, never typed again; an exercise's empty function may have the name that is to be written."""
+    exported = library_names()
+    for cell in notebook.code:
+        for node in ast.walk(tree(cell)):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or node.name not in exported:
+                continue
+            empty = all(isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant) for line in node.body)
+            if not (empty and f".check({node.name})" in cell.source):
+                yield f"{cell.id}: defines {node.name}, which the library has"
+
+
+def panels_of(notebook: Notebook) -> Iterator[tuple[int, nbformat.NotebookNode, type | None]]:
+    """Yield index, cell and panel class of the cells that show a panel, and of those tagged as if they did."""
+    kinds = {panel.__name__: panel for panel in PANELS}
+    instances = {}
+
+    def panel_of(node):
+        if isinstance(node, ast.Name):
+            return instances.get(node.id)
+        if isinstance(node, ast.Call):
+            return kinds.get(ast.unparse(node.func).split(".")[-1])
+        return None
+
+    for index, cell in enumerate(notebook.node.cells):
+        if cell.cell_type != "code":
+            continue
+        body = tree(cell).body
+        for node in body:
+            if isinstance(node, ast.Assign) and panel_of(node.value) and isinstance(node.targets[0], ast.Name):
+                instances[node.targets[0].id] = panel_of(node.value)
+        shown = panel_of(body[-1].value) if body and isinstance(body[-1], ast.Expr) else None
+        if shown or set(EXPLORER_TAGS) & set(cell.metadata.get("tags", [])):
+            yield index, cell, shown
+
+
+def explorers_are_tagged(notebook: Notebook) -> Iterator[str]:
+    explorers = {cell.id: panel for _, cell, panel in panels_of(notebook)}
+    for cell in notebook.node.cells:
+        tags = cell.metadata.get("tags", [])
+        wanted = list(EXPLORER_TAGS) if cell.id in explorers else []
+        if sorted(tags) != sorted(wanted):
+            yield f"{cell.id}: tags {tags}, want {wanted}"
+        if explorers.get(cell.id, cell) is None:
+            yield f"{cell.id}: tagged as explorer and shows none of the catalogue"
+    if len(explorers) > MOST_PANELS:
+        yield f"{len(explorers)} explorers, want at most {MOST_PANELS}"
+
+
+def explorers_stand_below_their_stills(notebook: Notebook) -> Iterator[str]:
+    for index, cell, panel in panels_of(notebook):
+        if panel is None:
+            continue
+        above = notebook.node.cells[index - 1] if index else None
+        found = images(above) if above and above.cell_type == "markdown" else []
+        stills = [(alt, source) for alt, source in found if source.endswith(panel.still)]
+        if len(stills) != 1:
+            yield f"{cell.id}: {len(stills)} times the still {panel.still} in the prose above, want one"
+            continue
+        (alt, source), = stills  # fmt: skip
+        if (notebook.path.parent / source).resolve() != PROJECT / panel.still:
+            yield f"{cell.id}: {source} is not {panel.still}"
+        if alt != panel.alt:
+            yield f"{cell.id}: the still's words differ from the panel's"
+
+
+def images(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
+    """Return words and address of the pictures in a cell of prose."""
+    found = re.findall(r"!\[([^\]]*)\]\(([^)\s]+)[^)]*\)", cell.source)
+    for tag in re.findall(r"<img\b[^>]*>", cell.source, re.IGNORECASE):
+        words, source = (re.search(rf'\b{name}="([^"]*)"', tag) for name in ("alt", "src"))
+        found.append((words.group(1) if words else "", source.group(1) if source else ""))
+    return found
+
+
+def pictures_have_words(notebook: Notebook) -> Iterator[str]:
+    for cell in notebook.prose:
+        yield from (f"{cell.id}: {source} has no words" for words, source in images(cell) if len(words.strip()) < 10)
+        if "attachments" in cell:
+            yield f"{cell.id}: a picture attached; pictures stand in figures/"
+
+
+def links_lead_somewhere(notebook: Notebook) -> Iterator[str]:
+    for cell in notebook.prose:
+        links = [target for _, target in re.findall(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)[^)]*\)", cell.source)]
+        links += re.findall(r'<a\b[^>]*\bhref="([^"]*)"', cell.source)
+        for target in [*links, *(source for _, source in images(cell))]:
+            if re.match(r"[a-z]+:", target):
+                if not target.startswith("https://"):
+                    yield f"{cell.id}: {target} is no https address"
+                continue
+            path, _, anchor = target.partition("#")
+            if path and not (notebook.path.parent / path).exists():
+                yield f"{cell.id}: {target} leads nowhere"
+            if anchor and not path:
+                headings = re.findall(r"^#+ (.+)$", "\n".join(c.source for c in notebook.prose), re.MULTILINE)
+                if anchor not in [heading.strip().replace(" ", "-") for heading in headings]:
+                    yield f"{cell.id}: no heading #{anchor}"
+
+
+def outputs_are_text_and_there(notebook: Notebook) -> Iterator[str]:
+    for cell in notebook.code:
+        kinds = {kind for output in cell.outputs for kind in output.get("data", {})}
+        if kinds - OUTPUTS:
+            yield f"{cell.id}: stores {', '.join(sorted(kinds - OUTPUTS))}"
+        for output in cell.outputs:
+            if output.output_type == "error":
+                yield f"{cell.id}: stores the error {output.ename}"
+            if output.get("name") == "stderr":
+                yield f"{cell.id}: stores a message to stderr"
+        printed = any(output.get("name") == "stdout" and output.text.strip() for output in cell.outputs)
+        calls = [node for node in ast.walk(tree(cell)) if isinstance(node, ast.Call)]
+        if any(ast.unparse(call.func) == "print" for call in calls) != printed:
+            yield f"{cell.id}: {'nothing calls print, and text is stored' if printed else 'what it prints is missing'}"
+
+
+def form_is_the_committed_one(notebook: Notebook) -> Iterator[str]:
+    try:
+        nbformat.validate(notebook.node)
+    except nbformat.ValidationError as error:
+        yield f"not valid: {error.message}"
+        return
+    if "widgets" in notebook.node.metadata:
+        yield "stores the state of widgets"
+    again = nbformat.writes(notebooks.normalise(nbformat.reads(notebook.text, as_version=4)))
+    if again.rstrip("\n") != notebook.text.rstrip("\n"):
+        changed = [old for new, old in zip(again.splitlines(), notebook.text.splitlines(), strict=False) if new != old]
+        yield f"`python tools/notebooks.py --form` changes it, first at {changed[0].strip() if changed else 'its end'}"
+
+
+RULES = (
+    skeleton_is_whole_and_in_order,
+    sections_hold_their_code,
+    prose_comes_first,
+    cells_are_short,
+    code_is_plain_python,
+    nothing_comes_from_outside,
+    names_are_bound_once,
+    definitions_are_the_readers_own,
+    explorers_are_tagged,
+    explorers_stand_below_their_stills,
+    pictures_have_words,
+    links_lead_somewhere,
+    outputs_are_text_and_there,
+    form_is_the_committed_one,
+)
+
+
+# ---------------------------------------------------------------- the rules hold
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.path.stem)
+def test_rule_holds_in_every_notebook(notebook, rule):
+    complaints = list(rule(notebook))
+    assert not complaints, "\n".join(["", *complaints])
+
+
+def test_the_notebooks_are_found():
+    assert "00_start_here" in [notebook.path.stem for notebook in NOTEBOOKS]
+    assert any(notebook.is_concept for notebook in NOTEBOOKS)
+
+
+def test_start_page_leads_to_every_notebook():
+    for start in (notebook for notebook in NOTEBOOKS if not notebook.is_concept):
+        linked = set(re.findall(r"\]\(([^)]+\.ipynb)\)", start.text))
+        assert linked == {n.path.name for n in NOTEBOOKS if n.path.parent == start.path.parent} - {start.path.name}
+
+
+def test_every_panel_is_shown_in_one_notebook():
+    for folder in {notebook.path.parent for notebook in NOTEBOOKS}:
+        shown = [panel for n in NOTEBOOKS if n.path.parent == folder for _, _, panel in panels_of(n)]
+        assert sorted(panel.__name__ for panel in shown) == sorted(panel.__name__ for panel in PANELS)
+
+
+# ---------------------------------------------------------------- the rules can fail
+
+
+PANEL = PANELS[0]
+STILL = f"![{PANEL.alt}](../../{PANEL.still})"
+
+
+def prose(text: str) -> nbformat.NotebookNode:
+    return nbformat.v4.new_markdown_cell(text)
+
+
+def code(text: str, *, tags: tuple[str, ...] = (), printed: str = "") -> nbformat.NotebookNode:
+    outputs = [nbformat.v4.new_output("stream", name="stdout", text=printed)] if printed else []
+    metadata = {"tags": list(tags)} if tags else {}
+    return nbformat.v4.new_code_cell(text, metadata=metadata, outputs=outputs)
+
+
+def output(kind: str, **content) -> nbformat.NotebookNode:
+    cell = code("1 + 1")
+    cell.outputs = [nbformat.v4.new_output(kind, **content)]
+    return cell
+
+
+def explorer(text: str = "", *, tags: tuple[str, ...] = EXPLORER_TAGS) -> nbformat.NotebookNode:
+    return code(text or f"panel = {PANEL.__name__}()\npanel", tags=tags)
+
+
+def made(*cells: nbformat.NotebookNode, name: str = "04_made", committed: bool = True) -> Notebook:
+    numbered = [nbformat.from_dict(cell | {"id": f"c{number}"}) for number, cell in enumerate(cells)]
+    node = nbformat.v4.new_notebook(cells=numbered)
+    if committed:
+        notebooks.normalise(node)
+    text = nbformat.writes(node)
+    return Notebook(PROJECT / f"notebooks/en/{name}.ipynb", text, nbformat.reads(text, as_version=4))
+
+
+def whole(**changes: list) -> Notebook:
+    """Return a small notebook of the right form, with some sections replaced or, with None, dropped."""
+    body = {
+        "Question": [],
+        "Picture first": [prose(STILL), explorer()],
+        "By hand": [code("import numpy as np\nassert np.sqrt(4) == 2")],
+        "In code": [code("from transformer_parts.learn.source import show\nshow(np.sqrt)")],
+        "Why": [prose("Because $2^2=4$; see [the sources](#Sources) and [04](04_rope.ipynb).")],
+        "Predict, then look": [code("panel.reset()")],
+        "Common wrong answers": [code("for root in (2, -2):\n    print(root**2)", printed="4\n4\n")],
+        "Your turn": [code("def rotate(x):\n    ...\n\n\nexercises.check(rotate)")],
+        "Interview card": [prose("[RoFormer](https://arxiv.org/abs/2104.09864)")],
+        "Sources": [],
+    } | changes
+    cells = [prose("# 04 · Made")]
+    for heading, content in body.items():
+        if content is not None:
+            cells += [prose(f"## {heading}"), *content]
+    return made(*cells)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_rule_lets_a_good_notebook_pass(rule):
+    assert list(rule(whole())) == []
+
+
+START = "# 04 · Made"
+REFUSED = [
+    (skeleton_is_whole_and_in_order, whole(Why=None)),
+    (skeleton_is_whole_and_in_order, whole(Extra=[])),
+    (skeleton_is_whole_and_in_order, whole(Why=[prose("## Question")])),
+    (skeleton_is_whole_and_in_order, whole(Why=[prose("# 04 · Again")])),
+    (skeleton_is_whole_and_in_order, made(prose("# 05 · Made"), *whole().node.cells[1:])),
+    (skeleton_is_whole_and_in_order, made(prose("No title"), name="00_start")),
+    (sections_hold_their_code, whole(**{"By hand": [code("1 + 1")]})),
+    (sections_hold_their_code, whole(**{"In code": []})),
+    (sections_hold_their_code, whole(**{"Predict, then look": []})),
+    (sections_hold_their_code, whole(**{"Common wrong answers": [code("x = 1")]})),
+    (sections_hold_their_code, whole(**{"Your turn": [code("1 + 1")]})),
+    (sections_hold_their_code, whole(**{"Picture first": [prose(STILL)]})),
+    (prose_comes_first, made(code("1 + 1"), prose(START))),
+    (prose_comes_first, made(prose(START), code("1 + 1"), explorer())),
+    (cells_are_short, made(code("\n".join(["x = 1"] * 13)))),
+    (cells_are_short, made(code(""))),
+    (code_is_plain_python, made(code("%matplotlib inline"))),
+    (code_is_plain_python, made(code("%run other.ipynb"))),
+    (code_is_plain_python, made(code("!pip install numpy"))),
+    (code_is_plain_python, made(code("np.sqrt?"))),
+    (code_is_plain_python, made(code("from numpy import *"))),
+    (code_is_plain_python, made(code("get_ipython().run_line_magic('time', 'f()')"))),
+    (code_is_plain_python, made(code("x = 1;"))),
+    (code_is_plain_python, made(code("# NBVAL_SKIP\nx = 1"))),
+    (code_is_plain_python, made(code("exec('x = 1')"))),
+    (nothing_comes_from_outside, made(code("import urllib.request"))),
+    (nothing_comes_from_outside, made(code("from urllib import request"))),
+    (nothing_comes_from_outside, made(code("def f():\n    import requests"))),
+    (nothing_comes_from_outside, made(code("from huggingface_hub import hf_hub_download"))),
+    (nothing_comes_from_outside, made(code("import subprocess as sp"))),
+    (nothing_comes_from_outside, made(code("from transformer_parts.models import weights"))),
+    (nothing_comes_from_outside, made(code("from transformer_parts.models.weights import fetch"))),
+    (nothing_comes_from_outside, made(code("model = Model.from_pretrained('gpt2')"))),
+    (nothing_comes_from_outside, made(code("import sys\nsys.path.append('..')"))),
+    (nothing_comes_from_outside, made(code("from sys import path"))),
+    (nothing_comes_from_outside, made(code("import os\nos.system('ls')"))),
+    *(
+        (
+            names_are_bound_once,
+            made(code("import numpy as np\nx = 1"), code("for i in (1, 2):\n    y = i"), code(again)),
+        )
+        for again in (
+            "x = 2",
+            "x += 1",
+            "x: int = 2",
+            "(a, [x, b]) = 1, (2, 3)",
+            "np = 3",
+            "import numpy as x",
+            "import math as np",
+            "def x():\n    ...",
+            "class x:\n    ...",
+            "for x in (1, 2):\n    print(x)",
+            "i = 5",
+            "for _ in (1, 2):\n    y = 3",
+            "with open('a') as x:\n    ...",
+            "[(x := 3) for _ in (1, 2)]",
+            "if (x := 3):\n    ...",
+            "del x",
+        )
+    ),
+    (definitions_are_the_readers_own, made(code("def rms_norm(x):\n    return x"))),
+    (definitions_are_the_readers_own, made(code("class Panel:\n    pass"))),
+    (definitions_are_the_readers_own, made(code("def rotate(x):\n    ..."))),
+    (definitions_are_the_readers_own, made(code("def rotate(x):\n    return x\n\n\nexercises.check(rotate)"))),
+    (explorers_are_tagged, made(explorer(tags=()))),
+    (explorers_are_tagged, made(explorer(tags=("explorer",)))),
+    (explorers_are_tagged, made(explorer(tags=("nbval-ignore-output",)))),
+    (explorers_are_tagged, made(explorer(tags=(*EXPLORER_TAGS, "raises-exception")))),
+    (explorers_are_tagged, made(explorer("1 + 1"))),
+    (explorers_are_tagged, made(code("1 + 1", tags=("nbval-skip",)))),
+    (explorers_are_tagged, made(code(f"p = {PANEL.__name__}()"), code("p"))),
+    (explorers_are_tagged, made(code(f"from transformer_parts.explore import rope\nrope.{PANEL.__name__}()"))),
+    (explorers_are_tagged, made(*[explorer()] * 4)),
+    (explorers_stand_below_their_stills, made(explorer())),
+    (explorers_stand_below_their_stills, made(prose(STILL), code("1 + 1"), explorer())),
+    (explorers_stand_below_their_stills, made(prose("No still"), explorer())),
+    (explorers_stand_below_their_stills, made(prose(STILL + STILL), explorer())),
+    (explorers_stand_below_their_stills, made(prose(f"![Other words](../../{PANEL.still})"), explorer())),
+    (explorers_stand_below_their_stills, made(prose(f"![{PANEL.alt}](../{PANEL.still})"), explorer())),
+    (explorers_stand_below_their_stills, made(prose(f"![{PANEL.alt}](../../{PANELS[1].still})"), explorer())),
+    (pictures_have_words, made(prose(f"![](../../{PANEL.still})"))),
+    (pictures_have_words, made(prose(f'<img src="../../{PANEL.still}">'))),
+    (pictures_have_words, made(prose(f'<img alt="" src="../../{PANEL.still}">'))),
+    (links_lead_somewhere, made(prose("[05](05_not_there.ipynb)"))),
+    (links_lead_somewhere, made(prose("[house](http://example.org)"))),
+    (links_lead_somewhere, made(prose("[file](file:///etc/passwd)"))),
+    (links_lead_somewhere, made(prose("[up](#Nowhere)"))),
+    (links_lead_somewhere, made(prose("![Ten words or more](../../figures/not_there.png)"))),
+    (links_lead_somewhere, made(prose('<a href="../nowhere.md">x</a>'))),
+    (outputs_are_text_and_there, made(code("print(1)"))),
+    (outputs_are_text_and_there, made(code("x = 1", printed="1\n"))),
+    (outputs_are_text_and_there, made(output("error", ename="ValueError", evalue="x", traceback=[]))),
+    (outputs_are_text_and_there, made(output("stream", name="stderr", text="Warning\n"))),
+    (outputs_are_text_and_there, made(output("display_data", data={"image/png": "aaaa"}))),
+    (form_is_the_committed_one, made(code("1 + 1"), committed=False)),
+    (form_is_the_committed_one, whole()._replace(text=whole().text.replace(' "cells"', '  "cells"', 1))),
+]
+
+
+def stored_explorer() -> Notebook:
+    cell = explorer()
+    cell.outputs = [nbformat.v4.new_output("display_data", data={"text/plain": "Panel"})]
+    notebook = made(prose(STILL), committed=False)
+    notebook.node.cells.append(cell)
+    return notebook._replace(text=nbformat.writes(notebook.node))
+
+
+def stored_state() -> Notebook:
+    notebook = whole()
+    notebook.node.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
+    return notebook._replace(text=nbformat.writes(notebook.node))
+
+
+REFUSED += [(form_is_the_committed_one, bad()) for bad in (stored_explorer, stored_state)]
+
+PASSED = [
+    (names_are_bound_once, made(code("for i in (1, 2):\n    print(i)"), code("for i in (3, 4):\n    print(i)"))),
+    (names_are_bound_once, made(code("import numpy as np"), code("import numpy as np"))),
+    (names_are_bound_once, made(code("_ = 1"), code("_ = 2"))),
+    (names_are_bound_once, made(code("x = 1\nx = x + 1"), code("y = [x for x in (1, 2)]"))),
+    (names_are_bound_once, made(code("x = {}"), code("x['a'] = 1\nx.b = 2"), code("def f():\n    x = 3"))),
+    (names_are_bound_once, made(code("x = 1"), code("f = lambda x: x"), code("f(x=3)"))),
+    (definitions_are_the_readers_own, made(code("def my_rotate(x):\n    return x"))),
+    (definitions_are_the_readers_own, made(code('def rotate(x):\n    """Write."""\n    ...\nE.check(rotate)'))),
+    (links_lead_somewhere, made(prose("$a[i](x)$".replace("](", "] (")), prose("[code](../../lib)"))),
+    (explorers_are_tagged, made(code(f"p = {PANEL.__name__}()\np.reset()"))),
+    (skeleton_is_whole_and_in_order, made(prose("# Start here"), prose("## What there is"), name="00_start")),
+]
+
+
+def test_every_rule_is_shown_something_to_refuse():
+    assert {rule for rule, _ in REFUSED} == set(RULES)
+
+
+@pytest.mark.parametrize(("rule", "notebook"), REFUSED, ids=[rule.__name__ for rule, _ in REFUSED])
+def test_rule_refuses(rule, notebook):
+    assert list(rule(notebook))
+
+
+@pytest.mark.parametrize(("rule", "notebook"), PASSED, ids=[rule.__name__ for rule, _ in PASSED])
+def test_rule_lets_pass(rule, notebook):
+    assert list(rule(notebook)) == []
