@@ -207,7 +207,6 @@ def _equal_parts(data: TwoTallies) -> int:
 
 def _swatch(look: Look) -> str:
     """Return a CSS background with a part's colour and hatching."""
-    stripes = [
-        f"repeating-linear-gradient({angle}deg, transparent 0 3px, {theme.PAPER} 3px 4px)" for angle in (135, 45)
-    ]
-    return ", ".join([*stripes[: len(set(look.hatch))], look.colour])
+    angles = {"": (), "/": (135,), "x": (135, 45)}[look.hatch[:1]]
+    stripes = [f"repeating-linear-gradient({angle}deg, transparent 0 3px, {theme.PAPER} 3px 4px)" for angle in angles]
+    return ", ".join([*stripes, look.colour])

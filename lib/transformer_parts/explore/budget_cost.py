@@ -87,12 +87,12 @@ class BudgetCost(Panel[Cost]):
         return [
             Row("parameters", f"{data.parameters:,}"),
             Row("with a kv head for each query head", f"{data.full_parameters:,}"),
-            Row("the whole model is smaller by", f"{1 - data.parameters / data.full_parameters:.2%}"),
+            Row("the whole model is smaller by", f"{100 * (1 - data.parameters / data.full_parameters):.2f} %"),
             Row("weights, 16 bits", _gigabytes(data.weights), theme.FIRST),
             Row("cache per position, all sequences", f"{data.token_cache:,} bytes"),
             Row("cache at S", _gigabytes(data.context_cache), theme.THIRD),
             Row("with a kv head for each query head (dashed)", _gigabytes(data.context_full_cache), theme.THIRD),
-            Row("the cache is smaller by", f"{1 - data.context_cache / data.context_full_cache:.2%}"),
+            Row("the cache is smaller by", f"{100 * (1 - data.context_cache / data.context_full_cache):.2f} %"),
             Row("operations per token, with weights", f"{data.weight_flops:,}", theme.FIRST),
             Row("with cached keys and values", f"{data.context_attention_flops:,}", theme.SECOND),
         ]

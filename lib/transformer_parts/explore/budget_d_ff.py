@@ -85,9 +85,8 @@ class BudgetWidths(Panel[Widths]):
             Row(f"3. up to a multiple of {data.multiple_of}", f"{rule.d_ff} = {rule.ratio:.4g} d"),
             Row("of which step 3 added", f"{rule.d_ff - rule.multiplied}"),
             Row(f"gated, by the rule: 3·{d}·{ruled.width}", _against(ruled), theme.SECOND),
-            Row("budget matched by the rule?", VERDICTS[ruled.match.verdict]),
         ]
 
 
 def _against(layer: Layer) -> str:
-    return f"{layer.match.parameters:,} ({layer.match.ratio:.4f})"
+    return f"{layer.match.parameters:,} ({layer.match.ratio:.4f}): {VERDICTS[layer.match.verdict]}"
