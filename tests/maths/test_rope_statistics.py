@@ -58,6 +58,16 @@ def test_a_window_takes_the_mean_of_mean_and_variance(window):
     np.testing.assert_allclose(window_deviation**2, (deviation**2).reshape(4, window).mean(axis=-1), rtol=1e-12)
 
 
+@pytest.mark.parametrize("similarity", [-1, -0.6, 0, 0.25, 1])
+def test_similar_key_has_the_correlation_and_the_width_of_the_query(rng, similarity):
+    query, other = rng.standard_normal((2, 40_000, 4))
+    key = rope_statistics.similar_key(query, other, similarity)
+    assert np.corrcoef(query.ravel(), key.ravel())[0, 1] == pytest.approx(similarity, abs=0.01)
+    assert key.std() == pytest.approx(1, abs=0.01)
+    if abs(similarity) == 1:
+        np.testing.assert_array_equal(key, similarity * query)
+
+
 # ---------------------------------------------------------------- given content
 
 
@@ -188,6 +198,22 @@ def test_random_scores_refuses_bad_input(name, change):
 def test_content_scores_refuses_bad_input(name, change):
     contents = {"queries": np.ones((3, 4)), "keys": np.ones((2, 4))}
     refuses(rope_statistics.content_scores, name, {**contents, "offsets": [0], "inv_freq": [1.0, 0.01], **change})
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("query", {"query": [1.0, np.nan]}),
+        ("other", {"other": [1.0, np.inf]}),
+        ("other", {"other": [1.0, 2.0, 3.0]}),
+        ("other's leading axes", {"query": np.ones((2, 2)), "other": np.ones((3, 2))}),
+        ("similarity", {"similarity": 1.01}),
+        ("similarity", {"similarity": np.nan}),
+    ],
+)
+def test_similar_key_refuses_bad_input(name, change):
+    arguments = {"query": [1.0, 2.0], "other": [0.0, 1.0], "similarity": 0.5}
+    refuses(rope_statistics.similar_key, name, {**arguments, **change})
 
 
 @pytest.mark.parametrize("scores", [[1.0, 2.0], [], 1.0, [[1.0, 2.0, 3.0]], [1.0, np.nan, 2.0]])

@@ -3,13 +3,25 @@
 from transformer_parts.explore.budget import BudgetTally
 from transformer_parts.explore.budget_cost import BudgetCost
 from transformer_parts.explore.budget_d_ff import BudgetWidths
+from transformer_parts.explore.context_extension import ExtensionFrequencies
+from transformer_parts.explore.context_extension_scores import ExtensionScores
 from transformer_parts.explore.norms import NormBars, NormResidual, NormSphere
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.position_precision import PositionPrecision
 from transformer_parts.explore.rope import RopeClocks, RopePlane
+from transformer_parts.explore.rope_scores import RopeScores
+from transformer_parts.explore.rope_scores_heads import RopeHeads
+from transformer_parts.explore.rope_scores_spectrum import RopeSpectrum
 
 PANELS: tuple[type[Panel], ...] = (
     RopePlane,
     RopeClocks,
+    RopeScores,
+    RopeSpectrum,
+    RopeHeads,
+    ExtensionFrequencies,
+    ExtensionScores,
+    PositionPrecision,
     NormBars,
     NormSphere,
     NormResidual,

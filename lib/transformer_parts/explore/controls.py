@@ -48,6 +48,13 @@ def stops(label: str, value: int, numbers: Iterable[int], *, form: str = ",") ->
     return _slider(label, value, sorted({value, *numbers}), form)
 
 
+def named(label: str, options: Mapping[str, object], value: object) -> widgets.SelectionSlider:
+    """Return a slider over things in an order of their own: names are shown, values used."""
+    return widgets.SelectionSlider(
+        options=tuple(options.items()), value=value, description=label, style=dict(_STYLE), layout=dict(_LAYOUT)
+    )
+
+
 def _over(grid: Sequence[float], label: str, value: float, form: str, also: Iterable[float]) -> widgets.SelectionSlider:
     return _slider(label, float(value), sorted({*grid, float(value), *map(float, also)}), form)
 

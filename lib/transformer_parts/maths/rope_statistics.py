@@ -14,7 +14,45 @@ from numpy.typing import ArrayLike, NDArray
 from transformer_parts.maths import require, rotation
 from transformer_parts.maths.rope_waves import turns_at, window_factor
 
-__all__ = ["DistanceCounts", "content_scores", "distance_counts", "r_squared", "random_scores"]
+__all__ = ["DistanceCounts", "content_scores", "distance_counts", "r_squared", "random_scores", "similar_key"]
+
+
+def similar_key(query: ArrayLike, other: ArrayLike, similarity: float) -> NDArray:
+    r"""Return a key that resembles a query as much as asked.
+
+    .. math:: k = \rho\, q + \sqrt{1 - \rho^2}\, z
+
+    For independent standard normal q and z each channel of k is standard normal too, with correlation ρ to q's.
+
+    Parameters
+    ----------
+    query : array_like, shape (..., K)
+        q.
+    other : array_like, shape (..., K)
+        z, what the key is made of where it does not resemble the query.
+    similarity : float
+        ρ, from −1 to 1.
+
+    Returns
+    -------
+    ndarray, shape (..., K)
+        The key, of the wider dtype of the two.
+
+    Raises
+    ------
+    ValueError
+        If the widths differ, an entry is not finite or `similarity` lies outside −1 … 1.
+
+    Examples
+    --------
+    >>> similar_key([1.0, 2.0], [-2.0, 1.0], 1.0).tolist(), similar_key([1.0, 2.0], [-2.0, 1.0], 0.0).tolist()
+    ([1.0, 2.0], [-2.0, 1.0])
+    """
+    query, other = require.array("query", query), require.array("other", other)
+    require.last_axis("other", other, query.shape[-1], f"query {query.shape} has")
+    require.broadcasts_with("other's leading axes", other.shape[:-1], query.shape[:-1], "those of query")
+    similarity = require.number("similarity", similarity, minimum=-1, maximum=1)
+    return similarity * query + np.sqrt(1 - similarity**2) * other
 
 
 def random_scores(

@@ -1,0 +1,199 @@
+"""RoPE's score against the offset, and under it what each pair of channels adds to it."""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.envelope import Envelope
+from transformer_parts.draw.heat_map import HeatMap
+from transformer_parts.draw.view import View
+from transformer_parts.maths.rope_statistics import DistanceCounts
+
+
+def _none() -> NDArray:
+    return np.empty(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreCurve:
+    """The score at every whole offset of a range, with what it is compared with.
+
+    Attributes
+    ----------
+    envelope : Envelope
+        The curve by columns: its middles are the offsets of everything below that has shape (N,).
+    wave_offsets, wave : ndarray, shape (N',)
+        The line through the curve: between whole offsets where they can be told apart, else the columns' means.
+    pairs : ndarray, shape (P, N)
+        What each pair of channels adds, the mean around each column; the fastest pair first.
+    largest_pair : float
+        The most that a pair can add at any offset.
+    largest : float
+        The sum of what all pairs can add: no score exceeds it at any offset.
+    band_offsets, mean, deviation : ndarray, shape (N''), or empty
+        The score over other content.
+    bound : ndarray, shape (N,), or empty
+        RoFormer's bound at the middle of each column.
+    dot_offsets, dots : ndarray, shape (N''',)
+        Scores shown one by one: the points of the curve, or measured ones.
+    measured : bool
+        Whether the dots are measured.
+    causal : bool
+        Whether no query attends to a key after it, so that offsets above 0 do not occur.
+    offset, score : float
+        The marked place on the curve.
+    positions : (int, int)
+        m of the query and n of the key, whose difference is the offset.
+    turned_score : float
+        The score from turning both by their positions.
+    """
+
+    envelope: Envelope
+    wave_offsets: NDArray
+    wave: NDArray
+    pairs: NDArray
+    largest_pair: float
+    largest: float
+    band_offsets: NDArray = field(default_factory=_none)
+    mean: NDArray = field(default_factory=_none)
+    deviation: NDArray = field(default_factory=_none)
+    bound: NDArray = field(default_factory=_none)
+    dot_offsets: NDArray = field(default_factory=_none)
+    dots: NDArray = field(default_factory=_none)
+    measured: bool = False
+    causal: bool = False
+    offset: int
+    score: float
+    positions: tuple[int, int]
+    turned_score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticCurve(ScoreCurve):
+    """A curve of made content, with the numbers of its table.
+
+    Attributes
+    ----------
+    inner_product : float
+        The turned vectors' inner product, before the scale.
+    counts : DistanceCounts
+        How often the score is negative and how often a step further raises it, over the range.
+    mean_here, deviation_here : float, or None
+        Over random content at the marked offset.
+    bound_here : float
+        RoFormer's bound at the marked offset.
+    """
+
+    inner_product: float
+    counts: DistanceCounts
+    mean_here: float | None
+    deviation_here: float | None
+    bound_here: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadCurve(ScoreCurve):
+    """A curve of a real head's content, with the numbers of its table.
+
+    Attributes
+    ----------
+    query_name, key_name : str
+        The tokens, or that it is the mean.
+    peak, peak_score : float
+        Where the curve is highest, up to offset 0.
+    r_squared : float
+        The share of the variance of the head's scores over the passage that the curve explains.
+    mean_here, deviation_here : float
+        Over every query with every key at the marked offset.
+    """
+
+    query_name: str
+    key_name: str
+    peak: int
+    peak_score: float
+    r_squared: float
+    mean_here: float
+    deviation_here: float
+
+
+class ScoreCurveView(View[ScoreCurve]):
+    """Above, the score against the offset; below, what each pair adds, red for more and blue for less."""
+
+    size = (680, 430)
+
+    def build(self) -> None:
+        self.curve_axes = theme.style(self.fig.add_axes((0.10, 0.375, 0.87, 0.595)), y="$s$")
+        self.curve_axes.tick_params(labelbottom=False)
+        future = self.curve_axes.axvspan(0, 1, facecolor=theme.GRID, edgecolor=theme.FAINT, hatch="//", linewidth=0)
+        self.future = self.moving(future)
+        self.curve_axes.axhline(0, color=theme.FAINT, linewidth=theme.THIN)
+        band = self.curve_axes.fill_between([0.0], [0.0], [0.0], color=theme.QUERY, alpha=0.18, linewidth=0)
+        reach = self.curve_axes.fill_between([0.0], [0.0], [0.0], color=theme.FAINT, linewidth=0)
+        self.band, self.reach = self.moving(band), self.moving(reach)
+        self.edges = [self._line(color=theme.QUERY, linewidth=0.8) for _ in range(2)]
+        self.mean = self._line(color=theme.QUERY, linewidth=theme.LINE, linestyle="--")
+        self.bound = self._line(color=theme.KEY, linewidth=theme.THIN)
+        self.largest = self._line(color=theme.KEY, linewidth=theme.LINE, linestyle=":")
+        self.measured = self._line(color=theme.KEY, linestyle="", marker="o", markersize=2.2, markeredgewidth=0)
+        self.wave = self._line(color=theme.INK, linewidth=1.3)
+        self.points = self._line(color=theme.INK, linestyle="", marker="o", markersize=3.4)
+        self.mark = self._line(
+            color=theme.THIRD, linestyle="", marker="D", markersize=10, markeredgecolor=theme.INK, zorder=6
+        )
+
+        self.pair_axes = theme.style(self.fig.add_axes((0.10, 0.14, 0.87, 0.20)), x="$n-m$", y="$i$", grid=False)
+        for axes in (self.curve_axes, self.pair_axes):
+            axes.yaxis.set_label_coords(-0.075, 0.5)
+        self.pair_axes.yaxis.get_major_locator().set_params(integer=True, nbins=4)
+        self.pairs = self.moving(HeatMap(self.pair_axes))
+        (where,) = self.pair_axes.plot([], [], color=theme.INK, linewidth=theme.THIN)
+        self.where = self.moving(where)
+
+    def _line(self, **look):
+        (line,) = self.curve_axes.plot([], [], **look)
+        return self.moving(line)
+
+    def update(self, data: ScoreCurve) -> Self:
+        x = data.envelope.middles
+        half = (x[1] - x[0]) / 2
+        ends = (x[0] - half, x[-1] + half)
+        self.limits(self.curve_axes, x=ends, y=self._heights(data))
+        self.limits(self.pair_axes, x=ends, y=(len(data.pairs) - 0.5, -0.5))
+
+        self.future.set(x=0.5, width=ends[1] - 0.5 if data.causal else 0)
+        low, high = data.mean - data.deviation, data.mean + data.deviation
+        self.band.set_data(*_between(data.band_offsets, low, high, len(low) > 0))
+        self.mean.set_data(data.band_offsets, data.mean)
+        for edge, height in zip(self.edges, (low, high), strict=True):
+            edge.set_data(data.band_offsets, height)
+        self.reach.set_data(*_between(x, data.envelope.lowest, data.envelope.highest, half > 0.5))
+        self.wave.set_data(data.wave_offsets, data.wave)
+        shown = len(data.bound) > 0
+        self.bound.set_data(*((x, data.bound) if shown else ([], [])))
+        self.largest.set_data(*((ends, [data.largest] * 2) if shown else ([], [])))
+        for line, wanted in ((self.measured, data.measured), (self.points, not data.measured)):
+            line.set_data(*((data.dot_offsets, data.dots) if wanted else ([], [])))
+        self.mark.set_data([data.offset], [data.score])
+
+        self.pairs.set_cells(data.pairs, data.largest_pair)
+        self.where.set_data([data.offset] * 2, [len(data.pairs) - 0.5, -0.5])
+        return self
+
+    @staticmethod
+    def _heights(data: ScoreCurve) -> tuple[float, float]:
+        """Return limits in coarse steps, so that the scale stands still under a moving hand."""
+        shown = [data.envelope.lowest, data.envelope.highest, data.wave, data.dots, data.bound]
+        if not len(data.bound):
+            shown += [data.mean - data.deviation, data.mean + data.deviation]
+        low = min([-0.4, *(float(part.min()) for part in shown if len(part))])
+        high = max([0.4, *(float(part.max()) for part in shown if len(part))])
+        power = 10.0 ** np.floor(np.log10((high - low) / 7))
+        step = power * next(factor for factor in (1, 2, 5, 10) if factor * power * 7 >= high - low)
+        return step * np.floor(low / step - 0.1), step * np.ceil(high / step + 0.1)
+
+
+def _between(x: NDArray, low: NDArray, high: NDArray, shown: bool) -> tuple:
+    return (x, low, high) if shown else (np.zeros(1), np.zeros(1), np.zeros(1))
