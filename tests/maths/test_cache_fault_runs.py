@@ -3,11 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from transformer_parts.maths import rope
-from transformer_parts.maths.attention import attention_weights
 from transformer_parts.maths.cache import KVCache
 from transformer_parts.maths.cache_decoding import stack_step
-from transformer_parts.maths.cache_fault_runs import decode, head_glance, whole
+from transformer_parts.maths.cache_fault_runs import decode, whole
 from transformer_parts.maths.cache_faults import FAULTS
 from transformer_parts.maths.context_extension import dynamic_ntk
 from transformer_parts.maths.decoder import DecoderLayer
@@ -116,28 +114,6 @@ def test_a_prompt_of_one_token_hides_what_moves_all_tokens_alike(rng):
     assert np.abs(scores[:, 0] - wanted[:, 0]).max() > 1e-3
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_glance_at_one_head_is_that_of_a_layer(rng, fault):
-    query, key = rng.normal(size=(2, 11, 6))
-    glance = head_glance(query, key, 7, fault, trained_length=8, settings={"rope_base": 50.0, "layout": "split"})
-    assert glance.query.shape == (1, 6)
-    assert glance.keys.shape == (1, 11, 6)
-    np.testing.assert_allclose(glance.weights.sum(-1), 1, atol=1e-15)
-    logits = glance.keys[0] @ glance.query[0] / 6**0.5
-    np.testing.assert_allclose(glance.weights[0], np.exp(logits) / np.exp(logits).sum(), atol=1e-14)
-    base = dynamic_ntk(6, 11, 8, rope_base=50.0).inv_freq if FAULTS[fault].dynamic else rope.inv_freq(6, 50.0)
-    turned = [rope.rotate(part[None], np.arange(11), inv_freq=base, layout="split") for part in (query, key)]
-    right = attention_weights(*turned, causal=True)[0, -1]
-    harmless = (
-        "none",
-        "padding seen",
-        "padding counted",
-        "padding counted once decoding",
-        "base changed, unrotated keys",
-    )
-    assert (np.abs(glance.weights[0] - right).max() < EXACT) == (fault in harmless)
-
-
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
@@ -161,18 +137,3 @@ def test_bad_input_is_refused(name, changed):
     if name != "fault":
         with pytest.raises(ValueError, match=f"^{name}: got "):
             whole(**(given | changed))
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("query", (np.ones(4), np.ones((3, 4)), 2)),
-        ("query", (np.ones((1, 3, 4)), np.ones((3, 4)), 2)),
-        ("key", (np.ones((3, 4)), np.ones((3, 6)), 2)),
-        ("prompt", (np.ones((3, 4)), np.ones((3, 4)), 4)),
-        ("fault", (np.ones((3, 4)), np.ones((3, 4)), 2, "of mine")),
-    ],
-)
-def test_a_glance_refuses_bad_input(name, arguments):
-    with pytest.raises(ValueError, match=f"^{name}: got "):
-        head_glance(*arguments)

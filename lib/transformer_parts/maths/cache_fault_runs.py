@@ -1,8 +1,7 @@
 """Runs of a cached decoder, right or in the way of a fault, beside the whole sequence at once."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +13,7 @@ from transformer_parts.maths.cache_decoding import rotation_settings
 from transformer_parts.maths.cache_faults import FAULTS, FaultyCache
 from transformer_parts.maths.decoder import DecoderLayer
 
-__all__ = ["Decoding", "Glance", "decode", "head_glance", "whole"]
+__all__ = ["Decoding", "Glance", "decode", "whole"]
 
 
 class Glance(NamedTuple):
@@ -125,7 +124,7 @@ def decode(
         for i, each in enumerate(layers)
     ]
     outputs, seen = [], []
-    for start, stop in _steps(pad + prompt, len(x)):
+    for start, stop in steps_of(pad + prompt, len(x)):
         stream = x[start:stop]
         for i, (each, cache) in enumerate(zip(layers, caches, strict=True)):
             parts = {}
@@ -135,7 +134,7 @@ def decode(
             u = stream + each.attend(query, keys, values, mask=whole_mask)
             stream = u + each.feed_forward(u)
             if i == layer:
-                seen.append(_glance(query, keys, mask, each.scale))
+                seen.append(glance_at(query, keys, mask, each.scale))
         outputs.append(stream[-1])
     return Decoding(np.array(outputs), tuple(seen))
 
@@ -204,59 +203,6 @@ def whole(
     return Decoding(np.array(outputs), tuple(seen))
 
 
-def head_glance(
-    query: ArrayLike,
-    key: ArrayLike,
-    prompt: int,
-    fault: str = "none",
-    *,
-    trained_length: int = 1,
-    settings: Mapping[str, object] = MappingProxyType({}),
-) -> Glance:
-    """Return what the last token of one head compares itself with, after a cache was filled in the way of a fault.
-
-    Parameters
-    ----------
-    query, key : (T, K) array_like
-        Of every token, not yet turned.
-    prompt : int
-        Tokens that came at once; the others came one by one.
-    fault : str
-        A name in `FAULTS`.  Where layers matter the head is of a layer after the first.
-    trained_length : int
-        L of dynamic scaling; read by its faults alone.
-    settings : mapping
-        Keywords of `rope.rotate`.
-
-    Returns
-    -------
-    Glance
-        With one head, H = G = 1.
-
-    Raises
-    ------
-    ValueError
-        If `fault` is unknown or a shape or number does not fit.
-
-    Examples
-    --------
-    >>> ones = np.ones((5, 2))
-    >>> print(np.array2string(head_glance(ones, ones, 4, "restart").weights[0], precision=3))
-    [0.368 0.192 0.05  0.022 0.368]
-    """
-    query, key = (require.array(name, part, min_ndim=2) for name, part in (("query", query), ("key", key)))
-    require.ndim("query", query, 2)
-    require.shape("key", key, query.shape, "as query")
-    prompt = require.integer("prompt", prompt, maximum=len(query))
-    way = FAULTS[require.one_of("fault", fault, FAULTS)]
-    trained_length = require.integer("trained_length", trained_length)
-    cache = FaultyCache(way, trained_length=trained_length, layer=1, settings=settings)
-    for start, stop in _steps(prompt, len(query)):
-        new = key[None, start:stop]
-        turned, keys, _, mask = cache.take(query[None, start:stop], new, new)
-    return _glance(turned, keys, mask, None)
-
-
 def _checked(layers, x, prompt, pad, layer) -> tuple[NDArray, int, int, int]:
     x = require.array("x", x, min_ndim=2)
     require.ndim("x", x, 2)
@@ -267,11 +213,12 @@ def _checked(layers, x, prompt, pad, layer) -> tuple[NDArray, int, int, int]:
     return x, pad, prompt, require.integer("layer", layer, minimum=0, maximum=len(layers) - 1)
 
 
-def _steps(prompt: int, tokens: int) -> list[tuple[int, int]]:
+def steps_of(prompt: int, tokens: int) -> list[tuple[int, int]]:
     """Return where each chunk starts and stops: the prompt, then one token each."""
     return [(0, prompt), *((t, t + 1) for t in range(prompt, tokens))]
 
 
-def _glance(query: NDArray, keys: NDArray, mask: NDArray, scale: float | None) -> Glance:
+def glance_at(query: NDArray, keys: NDArray, mask: NDArray, scale: float | None) -> Glance:
+    """Return what the last of some queries compares itself with; the last row of the mask is its own."""
     weights = attention_weights(query[:, -1:], keys, mask=mask[-1:], scale=scale)[:, 0]
     return Glance(query[:, -1], keys.copy(), weights)
