@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from transformer_parts.maths import attention, rope
 from transformer_parts.maths.context_extension import (
+    dynamic_factor,
     dynamic_ntk,
     llama3,
     longrope,
@@ -337,6 +338,8 @@ LISTS = {"short_factor": [1.0] * 11, "long_factor": [2.0] * 11, "factor": 8}
         (ntk_aware, (22, 0), {}, "factor"),
         (ntk_aware, (4, 1e200), {}, "factor"),
         (ntk_aware, (22, 2), {"rope_base": -1}, "rope_base"),
+        (dynamic_factor, (0, 64), {}, "length"),
+        (dynamic_factor, (7, 64), {"factor": 0}, "factor"),
         (dynamic_ntk, (22, 0, 64), {}, "length"),
         (dynamic_ntk, (22, 1.5, 64), {}, "length"),
         (dynamic_ntk, (22, 7, 0), {}, "trained_length"),

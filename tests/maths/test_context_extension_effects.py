@@ -23,7 +23,9 @@ def test_17_of_18_pairs_exceed_their_trained_angle_with_ntk_aware():
     coverage = angle_coverage(TRAINED, ntk_aware(128, 8).inv_freq, 4096, 32768)
     assert coverage.beyond.sum() == 17
     assert not coverage.beyond[-1]
-    excess = (coverage.reached / coverage.seen)[~coverage.complete]
+    excess = coverage.excess[~coverage.complete]
+    np.testing.assert_allclose(coverage.ratio[[0, -1]], [1, 1 / 8], rtol=1e-12)
+    np.testing.assert_array_equal(coverage.excess, coverage.reached / coverage.seen)
     assert excess.max() == pytest.approx(1.7526, abs=5e-5)
     assert excess[-1] == pytest.approx(1, rel=1e-12)
 

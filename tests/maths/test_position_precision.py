@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from transformer_parts.maths import rope
-from transformer_parts.maths.position_precision import rounded_angles
+from transformer_parts.maths.position_precision import angle_errors, rounded_angles
 
 FREQUENCIES = rope.inv_freq(128)
 NUMPY = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16, "float32": np.float32}
@@ -46,7 +46,9 @@ def test_neighbours_at_one_position_score_as_at_offset_0():
 
 
 def test_bfloat16_frequencies_are_off_by_radians():
-    errors = np.abs(rounded_angles([4095], FREQUENCIES, "bfloat16", rounded="frequencies")[0] - 4095 * FREQUENCIES)
+    errors = angle_errors([4095], FREQUENCIES, "bfloat16", rounded="frequencies")[0]
+    angles = rounded_angles([4095], FREQUENCIES, "bfloat16", rounded="frequencies")[0]
+    np.testing.assert_array_equal(errors, np.abs(angles - 4095 * FREQUENCIES))
     assert errors.max() == pytest.approx(5.0089, abs=5e-5)
     assert errors.argmax() == 1
     assert (errors > 1).sum() == 7

@@ -20,6 +20,7 @@ from transformer_parts.maths.context_extension_bands import ScaledRope, llama3, 
 
 __all__ = [
     "ScaledRope",
+    "dynamic_factor",
     "dynamic_ntk",
     "llama3",
     "longrope",
@@ -147,10 +148,45 @@ def ntk_aware(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> Sc
     return ScaledRope(rope.inv_freq(head_dim, ntk_base(head_dim, factor, rope_base=rope_base)), 1.0)
 
 
+def dynamic_factor(length: int, trained_length: int, *, factor: float = 1.0) -> float:
+    r"""Return the s that follows the current length, and is 1 up to the trained one.
+
+    .. math:: s = \max\left(1,\; \text{factor} \cdot \frac{l}{L} - (\text{factor} - 1)\right)
+
+    Parameters
+    ----------
+    length, trained_length, factor
+        As in `dynamic_ntk`.
+
+    Returns
+    -------
+    float
+        At least 1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+
+    References
+    ----------
+    YaRN, arXiv 2309.00071v2, §3.3.
+
+    Examples
+    --------
+    >>> [dynamic_factor(length, 2048) for length in (1024, 2048, 3072)]
+    [1.0, 1.0, 1.5]
+    """
+    length = require.integer("length", length)
+    trained_length = require.integer("trained_length", trained_length)
+    factor = require.number("factor", factor, minimum=1)
+    return max(1.0, factor * length / trained_length - (factor - 1))
+
+
 def dynamic_ntk(
     head_dim: int, length: int, trained_length: int, *, factor: float = 1.0, rope_base: float = 10000.0
 ) -> ScaledRope:
-    r"""Apply `ntk_aware` with an s that follows the current length, and is 1 up to the trained one.
+    r"""Apply `ntk_aware` with the s of `dynamic_factor`, which follows the current length.
 
     .. math:: s = \max\left(1,\; \text{factor} \cdot \frac{l}{L} - (\text{factor} - 1)\right)
 
@@ -190,10 +226,7 @@ def dynamic_ntk(
     >>> [f"{dynamic_ntk(4, length, 2048).inv_freq[1]:.6f}" for length in (2048, 4096, 1)]
     ['0.010000', '0.005000', '0.010000']
     """
-    length = require.integer("length", length)
-    trained_length = require.integer("trained_length", trained_length)
-    factor = require.number("factor", factor, minimum=1)
-    current = max(1.0, factor * length / trained_length - (factor - 1))
+    current = dynamic_factor(length, trained_length, factor=factor)
     return ntk_aware(head_dim, current, rope_base=rope_base)
 
 

@@ -22,16 +22,22 @@ class AngleCoverage(NamedTuple):
 
     Attributes
     ----------
+    ratio : ndarray, shape (P,)
+        θ'/θ: position m stands where m times this stood in training.
     seen, reached : ndarray, shape (P,)
-        Radians turned over the trained and over the extended length.
+        Radians turned over the trained length and over the present one.
+    excess : ndarray, shape (P,)
+        Angle reached over angle seen.
     complete : ndarray of bool, shape (P,)
         Pairs that made a whole turn in training: no angle is new to them.
     beyond : ndarray of bool, shape (P,)
         Pairs that made none, and now reach an angle that they had not seen.
     """
 
+    ratio: NDArray[np.float64]
     seen: NDArray[np.float64]
     reached: NDArray[np.float64]
+    excess: NDArray[np.float64]
     complete: NDArray[np.bool_]
     beyond: NDArray[np.bool_]
 
@@ -39,7 +45,7 @@ class AngleCoverage(NamedTuple):
 def angle_coverage(trained: ArrayLike, extended: ArrayLike, trained_length: int, length: int) -> AngleCoverage:
     r"""Compare the angles of an extended model with those its training has seen.
 
-    .. math:: \text{seen}_i = L\theta_i, \qquad \text{reached}_i = L'\theta'_i
+    .. math:: \text{seen}_i = L\theta_i, \qquad \text{reached}_i = l\theta'_i
 
     A pair with :math:`L\theta_i \ge 2\pi`, that is of wavelength up to L, has seen every angle.
 
@@ -48,7 +54,7 @@ def angle_coverage(trained: ArrayLike, extended: ArrayLike, trained_length: int,
     trained, extended : array_like, shape (P,)
         θ and θ', radians per position, above 0.
     trained_length, length : int
-        L and L'.
+        L, and l, of the present input.
 
     Returns
     -------
@@ -78,8 +84,9 @@ def angle_coverage(trained: ArrayLike, extended: ArrayLike, trained_length: int,
         require.number(name, float(frequencies.min()), above=0)
     seen = require.integer("trained_length", trained_length) * trained
     reached = require.integer("length", length) * extended
-    complete = seen >= 2 * np.pi
-    return AngleCoverage(seen, reached, complete, ~complete & (reached > seen * (1 + _ROUNDING)))
+    excess, complete = reached / seen, seen >= 2 * np.pi
+    beyond = ~complete & (excess > 1 + _ROUNDING)
+    return AngleCoverage(extended / trained, seen, reached, excess, complete, beyond)
 
 
 def entropy_by_length(scores: ArrayLike) -> NDArray[np.float64]:

@@ -62,6 +62,36 @@ def rounded_angles(
     return _held("angles", angles, dtype) if rounded == "angles" else angles
 
 
+def angle_errors(
+    positions: ArrayLike, inv_freq: ArrayLike, dtype: str, *, rounded: str = "positions"
+) -> NDArray[np.float64]:
+    """Return by how much `rounded_angles` is off, whichever way.
+
+    Parameters
+    ----------
+    positions, inv_freq, dtype, rounded
+        As in `rounded_angles`.
+
+    Returns
+    -------
+    ndarray, shape (..., L, P)
+        Radians, not below 0.
+
+    Raises
+    ------
+    ValueError
+        As `rounded_angles` does.
+
+    Examples
+    --------
+    >>> angle_errors([257], [1.0, 0.5], "bfloat16").tolist()
+    [[1.0, 0.5]]
+    """
+    angles = rounded_angles(positions, inv_freq, dtype, rounded=rounded)
+    exact = np.asarray(positions, np.float64)[..., None] * np.asarray(inv_freq, np.float64)
+    return np.abs(angles - exact)
+
+
 def _held(name: str, x: NDArray, dtype: str) -> NDArray[np.float64]:
     out = round_to(x, dtype)
     if not require.all_finite(out):
