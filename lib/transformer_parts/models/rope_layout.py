@@ -1,0 +1,86 @@
+"""What the real model loses when its queries and keys are turned in the wrong layout, or not at all.
+
+`make_rope_layout` runs the model and writes the report; reading it needs neither weights nor tokenizer.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+REPORT_NAME = "smollm2_rope_layout.json"
+COMMAND = "python -m transformer_parts.models.make_rope_layout"
+READINGS = ("interleaved", "split", "none")
+
+
+@dataclass(frozen=True)
+class LayoutReport:
+    """The model under three readings: pairs as trained, split halves, and nothing turned.
+
+    Attributes
+    ----------
+    loss : mapping of str to float
+        Mean negative log-likelihood of the next token over the whole passage, in nats, by reading.
+    divergence : mapping of str to tuple of float
+        For the two wrong readings: KL(as trained ‖ as read) of the next-token distribution in nats, at each position
+        of a window, mean over `windows` windows of the passage.
+    kept : mapping of str to tuple of float
+        For the same: share of the windows in which the likeliest next token is the same.
+    windows : int
+        How many windows: one beginning at each token that has a full window after it.
+    continuations : mapping of str to mapping of str to str
+        Prompt → reading → what follows when the likeliest token is taken each time.
+    provenance : mapping
+        Model, weights' digest, command, date.
+    """
+
+    loss: Mapping[str, float]
+    divergence: Mapping[str, tuple[float, ...]]
+    kept: Mapping[str, tuple[float, ...]]
+    windows: int
+    continuations: Mapping[str, Mapping[str, str]] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)
+
+
+def load_report(folder: Traversable | Path | None = None) -> LayoutReport:
+    """Read the report.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where ``smollm2_rope_layout.json`` is; the library's own data if not given.
+
+    Returns
+    -------
+    LayoutReport
+        A new one at each call: nothing is cached.
+
+    Raises
+    ------
+    FileNotFoundError
+        The file is missing.
+    ValueError
+        The file is damaged.
+
+    Examples
+    --------
+    >>> load_report().divergence["split"][0]
+    0.0
+    """
+    file = (files("transformer_parts.models") / "data" if folder is None else folder) / REPORT_NAME
+    try:
+        notes = json.loads(file.read_text(encoding="utf-8"))
+        return LayoutReport(
+            loss=MappingProxyType(notes["loss"]),
+            divergence=MappingProxyType({name: tuple(values) for name, values in notes["divergence"].items()}),
+            kept=MappingProxyType({name: tuple(values) for name, values in notes["kept"].items()}),
+            windows=notes["windows"],
+            continuations=MappingProxyType(notes["continuations"]),
+            provenance=MappingProxyType(notes["provenance"]),
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{file}: got a damaged report ({error!r}), want the one `{COMMAND}` wrote") from None
