@@ -48,7 +48,7 @@ def test_preset_llama_2_7b(panel):
     panel.set(**panel.presets["Llama 2 7B"])
     assert row(panel, "total, Σ (published as 7B)") == "6,738,415,616"
     assert row(panel, "without embedding") == "6,476,271,616"
-    assert row(panel, "feed-forward budget") == "1.0078: matched but for rounding"
+    assert row(panel, "feed-forward budget") == "yes, but for rounding (1.0078)"
     assert row(panel, "KV cache per token") == "524,288 bytes"
 
 
@@ -56,7 +56,7 @@ def test_preset_llama_3_8b(panel):
     panel.set(**panel.presets["Llama 3 8B"])
     assert row(panel, "total, Σ (published as 8B)") == "8,030,261,248"
     assert row(panel, "feed-forward, W_FFN: 32·(3·4096·14336)") == "5,637,144,576 (70.20 %)"
-    assert row(panel, "feed-forward budget") == "1.3125: not matched"
+    assert row(panel, "feed-forward budget") == "no (1.3125)"
     assert row(panel, "operations per token") == "15,009,316,864"
     assert row(panel, "KV cache per token") == "131,072 bytes"
 
@@ -66,7 +66,7 @@ def test_preset_gpt_2(panel):
     assert row(panel, "total, Σ (published as 117M)") == "124,439,808"
     assert row(panel, "learned positions, W_P: 1024·768") == "786,432 (0.63 %)"
     assert row(panel, "head, W_U: tied") == "0 (0.00 %)"
-    assert row(panel, "feed-forward budget") == "1.0000: matched"
+    assert row(panel, "feed-forward budget") == "yes (1.0000)"
     assert "counted, it is 124M" in " ".join(table(panel))
 
 

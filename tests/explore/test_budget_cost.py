@@ -36,7 +36,7 @@ def test_preset_llama_3_8b(panel):
 
 
 def test_preset_with_a_kv_head_for_each_query_head(panel):
-    panel.set(**panel.presets["the same, a kv head each"])
+    panel.set(**panel.presets["the same, G = H"])
     assert values(panel)[:3] == ["8,835,567,616", "8,835,567,616", "0.00 %"]
     assert values(panel)[5:8] == ["4.000 GiB", "4.000 GiB", "0.00 %"]
     assert values(panel)[9] == "4,294,967,296", "grouping does not lower the products with the cache"

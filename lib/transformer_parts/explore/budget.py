@@ -168,7 +168,7 @@ class BudgetTally(Panel[TwoTallies]):
             Row("without embedding, positions and head", f"{data.model.non_embedding:,}"),
             Row(f"total of {data.reference_name}", f"{data.reference.total:,}"),
             Row("parts that are equal in both", f"{_equal_parts(data)} of {len(LOOKS)}"),
-            Row("feed-forward budget against plain 4d", f"{data.match.ratio:.4f}: {VERDICTS[data.match.verdict]}"),
+            Row("feed-forward budget matched to plain 4d?", f"{VERDICTS[data.match.verdict]} ({data.match.ratio:.4f})"),
             Row("channels of all query heads H·K, beside d", f"{data.attention_width:,}, {data.d_model:,}"),
             Row("operations per token, products with weights", f"{data.flops:,}"),
             Row("KV cache per token, 16 bits", f"{data.cache_bytes:,} bytes"),

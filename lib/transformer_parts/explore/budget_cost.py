@@ -34,7 +34,7 @@ class BudgetCost(Panel[Cost]):
     presets = MappingProxyType(
         {
             "Llama 3 8B, 8192 tokens": {"model": "Llama 3 8B", "n_kv_heads": 8, "context": 8192, "sequences": 1},
-            "the same, a kv head each": {"model": "Llama 3 8B", "n_kv_heads": 32, "context": 8192, "sequences": 1},
+            "the same, G = H": {"model": "Llama 3 8B", "n_kv_heads": 32, "context": 8192, "sequences": 1},
             "Llama 3 70B, 64 × 32768": {"model": "Llama 3 70B", "n_kv_heads": 8, "context": 32768, "sequences": 64},
         }
     )
@@ -46,7 +46,7 @@ class BudgetCost(Panel[Cost]):
             "model": controls.choice("model", _MODELS, "Llama 3 8B"),
             "n_kv_heads": controls.choice("kv heads G", divisors(c.n_heads), c.n_kv_heads),
             "context": controls.stops("context S", 8192, self.powers),
-            "sequences": controls.stops("sequences at once", 1, self.powers[:9]),
+            "sequences": controls.stops("sequences", 1, self.powers[:9]),
         }
 
     def make_view(self):

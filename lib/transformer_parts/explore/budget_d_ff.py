@@ -11,9 +11,7 @@ from transformer_parts.explore.readout import Row, number
 from transformer_parts.maths import budget
 from transformer_parts.maths.budget_config import FFN_MATRICES
 
-VERDICTS: Mapping[str, str] = MappingProxyType(
-    {"equal": "matched", "rounded": "matched but for rounding", "different": "not matched"}
-)
+VERDICTS: Mapping[str, str] = MappingProxyType({"equal": "yes", "rounded": "yes, but for rounding", "different": "no"})
 
 
 class BudgetWidths(Panel[Widths]):
@@ -77,16 +75,18 @@ class BudgetWidths(Panel[Widths]):
         return [
             Row(f"plain, 2·{d}·{plain.width}", f"{plain.match.parameters:,}", theme.FIRST),
             Row(f"gated, as wide: 3·{d}·{same.width}", _against(same), theme.SECOND),
-            Row("gated width of an equal budget, 2·d_ff/3", number(data.equal, 2)),
-            Row(f"gated, that rounded down: 3·{d}·{equal.width}", _against(equal), theme.SECOND),
+            Row("equal budget, 2·d_ff/3", number(data.equal, 2)),
+            Row(f"gated, rounded down: 3·{d}·{equal.width}", _against(equal), theme.SECOND),
+            Row("budget matched?", VERDICTS[equal.match.verdict]),
             Row("the rule: 8d/3", number(data.two_thirds, 2)),
             Row("1. rounded down", f"{rule.two_thirds}"),
             Row(f"2. × {data.multiplier:g}, rounded down", f"{rule.multiplied}"),
             Row(f"3. up to a multiple of {data.multiple_of}", f"{rule.d_ff} = {rule.ratio:.4g} d"),
             Row("of which step 3 added", f"{rule.d_ff - rule.multiplied}"),
             Row(f"gated, by the rule: 3·{d}·{ruled.width}", _against(ruled), theme.SECOND),
+            Row("budget matched by the rule?", VERDICTS[ruled.match.verdict]),
         ]
 
 
 def _against(layer: Layer) -> str:
-    return f"{layer.match.parameters:,} ({layer.match.ratio:.4f}): {VERDICTS[layer.match.verdict]}"
+    return f"{layer.match.parameters:,} ({layer.match.ratio:.4f})"
