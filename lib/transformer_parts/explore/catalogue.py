@@ -9,6 +9,8 @@ from transformer_parts.explore.norms import NormBars, NormResidual, NormSphere
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.position_precision import PositionPrecision
 from transformer_parts.explore.rope import RopeClocks, RopePlane
+from transformer_parts.explore.rope_layout import RopeLayouts
+from transformer_parts.explore.rope_layout_heads import RopeLayoutHeads
 from transformer_parts.explore.rope_scores import RopeScores
 from transformer_parts.explore.rope_scores_heads import RopeHeads
 from transformer_parts.explore.rope_scores_spectrum import RopeSpectrum
@@ -19,6 +21,8 @@ PANELS: tuple[type[Panel], ...] = (
     RopeScores,
     RopeSpectrum,
     RopeHeads,
+    RopeLayouts,
+    RopeLayoutHeads,
     ExtensionFrequencies,
     ExtensionScores,
     PositionPrecision,

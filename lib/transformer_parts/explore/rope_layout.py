@@ -1,0 +1,138 @@
+"""RoPE's two layouts with the hand on them: rows, pairs and scores of one head."""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw.rope_layout import DIFFERENCE, READ, RIGHT, Layouts, LayoutsView
+from transformer_parts.explore import controls
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row, number
+from transformer_parts.maths import rope, rope_layout, rope_layout_errors
+
+TRAINED = "interleaved"
+_AS_TRAINED = "as trained"
+_HEAD_16 = MappingProxyType(
+    {"head_dim": 16, "rotary_dim": 16, "layout": "split", "offset": -8, "seed": 13, "rope_base": 10000.0}
+)
+
+
+class RopeLayouts(Panel[Layouts]):
+    """Weights trained with interleaved pairs, code that pairs one way or the other, rows moved or not."""
+
+    alt = (
+        "Top left: the channels of a head as a row of numbers; arcs above join the pairs of training, arcs below the"
+        " pairs that the code turns. Top right: the permutation of the rows, filled squares as done, open squares as"
+        " needed. Below: the score against the offset n - m as trained and as read, and their difference."
+    )
+    still = "figures/rope_layout.png"
+    presets = MappingProxyType(
+        {
+            "By hand: head_dim 4": {
+                "head_dim": 4, "rotary_dim": 4, "layout": "split", "rows": _AS_TRAINED, "offset": 2, "seed": 0,
+                "rope_base": 10000.0,
+            },
+            "Wrong layout": {**_HEAD_16, "rows": _AS_TRAINED},
+            "Rows permuted": {**_HEAD_16, "rows": "split"},
+            "Permuted the wrong way": {**_HEAD_16, "rows": "interleaved"},
+            "Partial: 8 of 16": {**_HEAD_16, "rows": _AS_TRAINED, "rotary_dim": 8},
+        }
+    )  # fmt: skip
+    reach = 64
+    steps = 8
+    offsets = np.linspace(-reach, reach, 2 * reach * steps + 1)
+
+    def make_controls(self):
+        return {
+            "layout": controls.choice(
+                "the code pairs", {"neighbours (interleaved)": TRAINED, "halves (split)": "split"}, "split"
+            ),
+            "rows": controls.choice(
+                "rows of W_q, W_k",
+                {
+                    "as trained (interleaved)": _AS_TRAINED,
+                    "permuted to split": "split",
+                    "permuted the wrong way": "interleaved",
+                },
+                _AS_TRAINED,
+            ),
+            "head_dim": controls.integer("head_dim", 16, 2, 128, step=2),
+            "rotary_dim": controls.integer("rotary_dim", 16, 2, 16, step=2),
+            "offset": controls.integer("n − m", -8, -self.reach, self.reach),
+            "seed": controls.integer("content, 0 = by hand", 13, 0, 40),
+            "rope_base": controls.power("base", 10000.0, 10, 1e7, form=",.0f", also=[5e5]),
+        }
+
+    def make_view(self):
+        return LayoutsView()
+
+    def couple(self, name):
+        if name == "head_dim":
+            head_dim, rotary_dim = self.controls["head_dim"].value, self.controls["rotary_dim"]
+            whole = rotary_dim.value == rotary_dim.max
+            rotary_dim.max = head_dim
+            if whole:
+                rotary_dim.value = head_dim
+
+    def compute(self, *, layout, rows, head_dim, rotary_dim, offset, seed, rope_base):
+        query, key = _content(head_dim, seed)
+        as_trained = np.arange(head_dim)
+        to_split = rope_layout.permutation(head_dim, "split", rotary_dim=rotary_dim)
+        order = as_trained if rows == _AS_TRAINED else rope_layout.permutation(head_dim, rows, rotary_dim=rotary_dim)
+        # Where each channel of training is now.
+        place = np.argsort(order)
+        trained = place[rope_layout.pair_indices(head_dim, TRAINED, rotary_dim=rotary_dim)]
+        turned = rope_layout.pair_indices(head_dim, layout, rotary_dim=rotary_dim)
+        agreement = rope_layout_errors.agreement(
+            trained, turned, rope.inv_freq(rotary_dim, rope_base), head_dim, self.offsets
+        )
+        scores = rope_layout_errors.read_scores(
+            query, key, self.offsets, order, layout, trained=TRAINED, rope_base=rope_base, rotary_dim=rotary_dim
+        )
+        here = (offset + self.reach) * self.steps
+        return Layouts(
+            order=order,
+            needed=to_split if layout == "split" else as_trained,
+            trained=trained,
+            turned=turned,
+            offsets=self.offsets,
+            right=scores.right,
+            read=scores.read,
+            difference=scores.difference,
+            typical=rope_layout_errors.difference_std(query, key, agreement),
+            offset=offset,
+            marked=tuple(float(values[here]) for values in scores),
+            agreement=float(agreement[here]),
+        )
+
+    def rows(self, data):
+        right, read, difference = data.marked
+        fitting = int((data.trained == data.turned).all(axis=1).sum())
+        return [
+            Row("pairs of training, by row (arcs above)", _pairs(data.trained), RIGHT),
+            Row("pairs the code turns (arcs below)", _pairs(data.turned), READ),
+            Row("pairs that fit", f"{fitting} of {len(data.turned)}"),
+            Row("channel of training in each row", _channels(data.order)),
+            Row("score s, as trained", number(right), RIGHT),
+            Row("score ŝ, as the code reads it", number(read), READ),
+            Row("difference ŝ − s", number(difference), DIFFERENCE),
+            Row("largest difference, |n − m| ≤ 64", number(np.abs(data.difference).max())),
+            Row("correlation of ŝ and s over random content", number(data.agreement, 3)),
+        ]
+
+
+def _content(head_dim: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return a query and a key: those of the example by hand, repeated to the width, or random ones."""
+    if seed == 0:
+        return np.resize([1.0, 2.0, 3.0, 4.0], head_dim), np.resize([2.0, 1.0, 0.0, 1.0], head_dim)
+    query, key = np.random.default_rng(seed).standard_normal((2, head_dim))
+    return query, key
+
+
+def _pairs(pairs: np.ndarray, most: int = 4) -> str:
+    shown = [f"({a}, {b})" for a, b in pairs[:most].tolist()]
+    return " ".join(shown + ["…"] * (len(pairs) > most))
+
+
+def _channels(order: np.ndarray, most: int = 16) -> str:
+    return " ".join([*map(str, order[:most].tolist()), *["…"] * (len(order) > most)])
