@@ -42,6 +42,8 @@ CODE_OF_SECTION = (
     ("Sources", r"^$"),
 )
 EXPLORER_TAGS = ("explorer", "nbval-ignore-output")
+# A cell that measures prints what no other run repeats; it is run and its output is not compared.
+TIMING_TAGS = ("nbval-ignore-output", "timing")
 # Modules that reach out of the notebook; the library's own way to the network is among them.
 OUTSIDE = frozenset(
     {"ftplib", "http", "httpx", "huggingface_hub", "importlib", "pip", "requests", "shutil", "socket", "subprocess"}
@@ -268,7 +270,8 @@ def panels_of(notebook: Notebook) -> Iterator[tuple[int, nbformat.NotebookNode, 
             if isinstance(node, ast.Assign) and panel_of(node.value) and isinstance(node.targets[0], ast.Name):
                 instances[node.targets[0].id] = panel_of(node.value)
         shown = panel_of(body[-1].value) if body and isinstance(body[-1], ast.Expr) else None
-        if shown or set(EXPLORER_TAGS) & set(cell.metadata.get("tags", [])):
+        tags = set(cell.metadata.get("tags", []))
+        if shown or (set(EXPLORER_TAGS) & tags and tags != set(TIMING_TAGS)):
             yield index, cell, shown
 
 
@@ -277,6 +280,8 @@ def explorers_are_tagged(notebook: Notebook) -> Iterator[str]:
     for cell in notebook.node.cells:
         tags = cell.metadata.get("tags", [])
         wanted = list(EXPLORER_TAGS) if cell.id in explorers else []
+        if cell.cell_type == "code" and cell.id not in explorers and sorted(tags) == sorted(TIMING_TAGS):
+            continue
         if sorted(tags) != sorted(wanted):
             yield f"{cell.id}: tags {tags}, want {wanted}"
         if explorers.get(cell.id, cell) is None:
@@ -454,7 +459,10 @@ def whole(**changes: list) -> Notebook:
         "Picture first": [prose(STILL), explorer()],
         "By hand": [code("import numpy as np\nassert np.sqrt(4) == 2")],
         "In code": [code("from transformer_parts.learn.source import show\nshow(np.sqrt)")],
-        "Why": [prose("Because $2^2=4$; see [the sources](#Sources) and [04](04_rope.ipynb).")],
+        "Why": [
+            code("print(1)", tags=TIMING_TAGS, printed="1\n"),
+            prose("Because $2^2=4$; see [the sources](#Sources) and [04](04_rope.ipynb)."),
+        ],
         "Predict, then look": [code("panel.reset()")],
         "Common wrong answers": [code("for root in (2, -2):\n    print(root**2)", printed="4\n4\n")],
         "Your turn": [code("def rotate(x):\n    ...\n\n\nexercises.check(rotate)")],
@@ -545,6 +553,8 @@ REFUSED = [
     (explorers_are_tagged, made(explorer(tags=(*EXPLORER_TAGS, "raises-exception")))),
     (explorers_are_tagged, made(explorer("1 + 1"))),
     (explorers_are_tagged, made(code("1 + 1", tags=("nbval-skip",)))),
+    (explorers_are_tagged, made(code("1 + 1", tags=("timing",)))),
+    (explorers_are_tagged, made(explorer(tags=TIMING_TAGS))),
     (explorers_are_tagged, made(code(f"p = {PANEL.__name__}()"), code("p"))),
     (explorers_are_tagged, made(code(f"from transformer_parts.explore import rope\nrope.{PANEL.__name__}()"))),
     (explorers_are_tagged, made(*[explorer()] * 4)),

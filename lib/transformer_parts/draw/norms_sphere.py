@@ -44,7 +44,7 @@ class SphereView(View[Space]):
     What lies behind the centre is dotted, and fainter where it is the sphere's net.
     """
 
-    size = (680, 480)
+    size = (680, 470)
     radius = 3**0.5
     reach = 2.5
     ones = np.ones(3)

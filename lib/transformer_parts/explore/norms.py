@@ -69,7 +69,7 @@ class NormBars(Panel[Pair]):
             "shift": controls.real("plus", 0.0, -5, 5, step=0.1, form=".1f"),
             "eps": controls.power("ε", _NO_EPS, 1e-12, 1, per_decade=2),
             "gamma": controls.real("γ, all channels", 1.0, -2, 2, step=0.1, form=".1f"),
-            "beta": controls.real("β, LayerNorm only", 0.0, -2, 2, step=0.1, form=".1f"),
+            "beta": controls.real("β, LayerNorm", 0.0, -2, 2, step=0.1, form=".1f"),
         }
         _show_components(made)
         return made
