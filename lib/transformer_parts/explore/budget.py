@@ -29,23 +29,6 @@ _NAMES: Mapping[str, str] = MappingProxyType(
         "head": "head, W_U",
     }
 )
-# What a decoder has beside its sizes: one entry for each kind among the published ones.
-_KINDS: Mapping[str, Mapping[str, object]] = MappingProxyType(
-    {
-        "RMSNorm, no biases": {},
-        "RMSNorm, biases of q, k, v": {"qkv_bias": True},
-        "RMSNorm, QK-norm": {"qk_norm": True},
-        "four RMSNorms a layer": {"norms_per_layer": 4},
-        "LayerNorm, biases, 1024 positions": {
-            "norm": "layer",
-            "qkv_bias": True,
-            "output_bias": True,
-            "ffn_bias": True,
-            "max_positions": 1024,
-        },
-        "RMSNorm, but no final one": {"final_norm": False},
-    }
-)
 _FURTHER: Mapping[str, object] = MappingProxyType(
     {
         "norm": "rms",
@@ -56,6 +39,28 @@ _FURTHER: Mapping[str, object] = MappingProxyType(
         "output_bias": False,
         "ffn_bias": False,
         "max_positions": 0,
+    }
+)
+# What a decoder has beside its sizes: one entry for each kind among the published ones.
+_KINDS: Mapping[str, Mapping[str, object]] = MappingProxyType(
+    {
+        "RMSNorm, no biases": _FURTHER,
+        "RMSNorm, biases of q, k, v": MappingProxyType({**_FURTHER, "qkv_bias": True}),
+        "RMSNorm, QK-norm": MappingProxyType({**_FURTHER, "qk_norm": True}),
+        "four RMSNorms a layer": MappingProxyType({**_FURTHER, "norms_per_layer": 4}),
+        "LayerNorm, biases, 1024 positions": MappingProxyType(
+            {
+                "norm": "layer",
+                "norms_per_layer": 2,
+                "final_norm": True,
+                "qk_norm": False,
+                "qkv_bias": True,
+                "output_bias": True,
+                "ffn_bias": True,
+                "max_positions": 1024,
+            }
+        ),
+        "RMSNorm, but no final one": MappingProxyType({**_FURTHER, "final_norm": False}),
     }
 )
 
@@ -196,7 +201,7 @@ def _config(*, kind: str, model: str = "", reference: str = "", **sizes) -> budg
 def _kind_of(config: budget.DecoderConfig) -> str:
     """Return the name of what a published decoder has beside its sizes."""
     has = {field: value for field, value in asdict(config).items() if field in _FURTHER}
-    return next(kind for kind, further in _KINDS.items() if has == _FURTHER | further)
+    return next(kind for kind, further in _KINDS.items() if has == further)
 
 
 def _equal_parts(data: TwoTallies) -> int:
