@@ -1,8 +1,16 @@
 """A panel that logs an error, or a callback that swallows one, fails its test."""
 
+import ipywidgets as widgets
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def _nothing_is_logged(logged):
     return
+
+
+@pytest.fixture(autouse=True)
+def _panels_are_let_go():
+    """Widgets live until they are closed, and with each panel's its canvas."""
+    yield
+    widgets.Widget.close_all()
