@@ -126,7 +126,7 @@ class ExtensionScores(Panel[Attention]):
             Row("attention factor of q and of k", number(data.attention_factor)),
             Row(f"entropy over L = {data.trained_length:,} keys, as trained", number(data.entropy_trained, 4)),
             Row(f"entropy over s·L = {data.length:,} keys, as trained", number(trained, 4), theme.INK),
-            Row("extended, without the attention factor", number(bare, 4), theme.FIRST),
+            Row("extended, without the attention factor (dashed)", number(bare, 4), theme.FIRST),
             Row("extended, with it on q alone (a mistake)", number(once, 4)),
-            Row("extended, with it on q and on k", number(after, 4), theme.FIRST),
+            Row("extended, with it on q and on k (solid)", number(after, 4), theme.FIRST),
         ]
