@@ -102,7 +102,8 @@ class RopeScores(Panel[SyntheticCurve]):
             here = (x.item() for x in rope_statistics.random_scores([offset], inv_freq, similarity=similarity))
         mean_here, deviation_here = here
         if bound:
-            curve |= {"bound": rope_scores.decay_bound(query, key, curve["envelope"].middles, inv_freq)}
+            middles = np.rint(curve["envelope"].middles)
+            curve |= {"bound": rope_scores.decay_bound(query, key, middles, inv_freq)}
         return SyntheticCurve(
             **curve,
             inner_product=_turned(query, key, curve["positions"], inv_freq, scale=1.0),

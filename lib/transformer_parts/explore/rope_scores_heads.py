@@ -34,7 +34,7 @@ class RopeHeads(Panel[HeadCurve]):
         {
             "Layer 16 head 0: the previous token": {**_MEANS, "head": (16, 0)},
             "Layer 17 head 4: content decides": {**_MEANS, "head": (17, 4)},
-            "… one query, one key": {**_MEANS, "head": (17, 4), "query": 47, "key": 11, "offset": -36},
+            "Layer 17 head 4: “past” finds “four”": {**_MEANS, "head": (17, 4), "query": 47, "key": 11, "offset": -36},
             "Layer 16 head 0, far out": {**_MEANS, "head": (16, 0), "span": 8192},
         }
     )
@@ -52,7 +52,7 @@ class RopeHeads(Panel[HeadCurve]):
             f"layer {layer} head {head}" + (f", {kinds[layer, head]}" if (layer, head) in kinds else ""): (layer, head)
             for layer, head in [*kinds, *(place for place in every if place not in kinds)]
         }
-        tokens = {"mean of all": MEAN} | {f"{i} {text.strip()!r}": i for i, text in enumerate(excerpt.token_texts)}
+        tokens = {"mean of all": MEAN} | {f"{i} “{text.strip()}”": i for i, text in enumerate(excerpt.token_texts)}
         return {
             "head": controls.choice("head", names, (16, 0)),
             "query": controls.named("query", tokens, MEAN),
@@ -126,7 +126,7 @@ class RopeHeads(Panel[HeadCurve]):
         return n - m, attention.scores(*turned)[0, m, n]
 
     def _name(self, token: int) -> str:
-        return "mean of all" if token == MEAN else f"{self.excerpt.token_texts[token].strip()!r} at {token}"
+        return "mean of all" if token == MEAN else f"“{self.excerpt.token_texts[token].strip()}” at {token}"
 
     def rows(self, data):
         spread = f"{number(data.mean_here, 4)} ± {number(data.deviation_here, 4)}"

@@ -73,7 +73,7 @@ def wavelengths(inv_freq: ArrayLike) -> NDArray[np.float64]:
 
     References
     ----------
-    B. Peng et al., "YaRN", arXiv 2309.00071, §2.2.
+    B. Peng et al., "YaRN", arXiv 2309.00071v2, §2.3 (equation 13).
 
     Examples
     --------
