@@ -87,7 +87,7 @@ class BarsView(View[Pair]):
         self.input_axes = self._axes(0.565, "$x_i$")
         self.output_axes = self._axes(0.12, "$y_i$")
         self.output_axes.set_xlabel("$i$", labelpad=0)
-        self.input_axes.tick_params(labelbottom=False)
+        self.input_axes.xaxis.set_visible(False)
         self.input_bars = self._bars(self.input_axes, theme.FAINT, "o", width=40)
         # The mean, which LayerNorm subtracts; and RMS, by which RMSNorm divides.
         self.mean_level = self._level(LAYER_NORM, (0, (5, 2)), r"$\mu$", 1.012)

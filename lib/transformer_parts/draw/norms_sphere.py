@@ -121,7 +121,7 @@ class SphereView(View[Space]):
             back.set_data(*far.T)
         self.disc.set_xy((self._equator @ to_screen)[:, :2])
         for arrow, end in zip(self.coordinate_axes, np.eye(3), strict=True):
-            self._place(arrow, 2.3 * end @ to_screen)
+            self._place(arrow, 2.15 * end @ to_screen)
         axis = 2.15 / 3**0.5 * self.ones @ to_screen
         self.ones_axis.set_data([-axis[0], axis[0]], [-axis[1], axis[1]])
         self.ones_symbol.set_position(1.12 * axis[:2])
@@ -147,6 +147,7 @@ class SphereView(View[Space]):
         body.set_visible(length > 1e-9)
         outward = end[:2] / length if length > 1e-9 else np.array([0.0, 1.0])
         if beside:
+            text.set_visible(length > 0.25)
             text.set_position(tuple(0.6 * end[:2] + 0.25 * outward @ [[0, -1], [1, 0]]))
         else:
             text.set_position(tuple(end[:2] + 0.2 * outward))

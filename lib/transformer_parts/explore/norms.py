@@ -138,7 +138,7 @@ class NormSphere(Panel[Space]):
             "scale": controls.power("times", 1.0, 0.01, 10, per_decade=10, also=[0.25]),
             "shift": controls.real("plus", 0.0, -3, 3, step=0.1, form=".1f"),
             "eps": controls.power("ε", _NO_EPS, 1e-12, 10, per_decade=2),
-            "azimuth": controls.integer("view, around", -35, -180, 180, step=1),
+            "azimuth": controls.integer("view, around", -35, -180, 179, step=1),
             "elevation": controls.integer("view, above", 25, -90, 90, step=1),
         }
 
