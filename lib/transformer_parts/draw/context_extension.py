@@ -81,9 +81,9 @@ class FrequenciesView(View[Frequencies]):
     def update(self, data: Frequencies) -> Self:
         coverage = data.coverage
         pairs = np.arange(len(coverage.ratio))
-        ends = (-0.7, len(pairs) - 0.3)
+        ends = pair_limits(len(pairs))
         lowest = min(1 / data.factor, float(coverage.ratio.min()))
-        self.limits(self.ratio_axes, x=ends, y=(2.0 ** (np.floor(np.log2(lowest) + 1e-9) - 0.35), 2**0.35))
+        self.limits(self.ratio_axes, x=ends, y=(2.0 ** (-3.4 if lowest >= 1 / 8 else -6.6), 2**0.35))
         turns = np.concatenate([coverage.seen, coverage.reached]) / (2 * np.pi)
         decades = np.floor(np.log10(turns.min())), np.ceil(np.log10(turns.max()))
         self.limits(self.turn_axes, x=ends, y=(10.0 ** min(decades[0], -1), 10.0 ** max(decades[1], 1)))
@@ -101,6 +101,18 @@ class FrequenciesView(View[Frequencies]):
         ):
             dots.set_data(pairs[which], values[which])
         return self
+
+
+def pair_limits(pairs: int) -> tuple[float, float]:
+    """Return limits of an axis of pairs, in steps, so that it stands still under a hand on the head's width.
+
+    Examples
+    --------
+    >>> pair_limits(64), pair_limits(61)
+    ((-0.7, 63.7), (-0.7, 63.7))
+    """
+    step = 2 ** max(0, pairs.bit_length() - 4)
+    return -0.7, -(-pairs // step) * step - 0.3
 
 
 def _as_fraction(value: float, position: int | None = None) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.context_extension import pair_limits
 from transformer_parts.draw.view import View
 
 
@@ -85,7 +86,7 @@ class PrecisionView(View[Precision]):
     def update(self, data: Precision) -> Self:
         self.steps.set_data(data.steps, data.rounded_steps)
         pairs = np.arange(len(data.errors["positions"]))
-        self.limits(self.error_axes, x=(-0.7, len(pairs) - 0.3))
+        self.limits(self.error_axes, x=pair_limits(len(pairs)))
         for name, dots in self.errors.items():
             # No error has no place on a logarithmic scale.
             shown = data.errors[name] > 0

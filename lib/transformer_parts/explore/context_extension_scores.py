@@ -15,7 +15,7 @@ from transformer_parts.maths import rope
 from transformer_parts.maths.context_extension_effects import entropy_by_length
 from transformer_parts.models.excerpt import load_excerpt
 
-COLUMNS = 330
+COLUMNS = 256
 ALL = 0
 
 
