@@ -253,3 +253,25 @@ print(len(PANELS))
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
     assert run.returncode == 0, run.stderr
     assert int(run.stdout) == len(PANELS)
+
+
+@pytest.mark.parametrize("height", [*range(400, 421), 460, 510])
+def test_the_topmost_row_is_part_of_the_background(height):
+    class Edge(View):
+        size = (120, height)
+
+        def build(self):
+            axes = self.fig.add_axes((0, 0, 1, 1))
+            axes.set_axis_off()
+            axes.set(xlim=(0, 1), ylim=(0, 1))
+            (line,) = axes.plot([0, 1], [1, 1], linewidth=6)
+            self.line = self.moving(line)
+
+        def update(self, y):
+            self.line.set_ydata([y, y])
+            return self
+
+    view = Edge()
+    view.frame(1.0)
+    view.frame(0.5)
+    assert np.asarray(view.fig.canvas.buffer_rgba())[0].min() == 255
