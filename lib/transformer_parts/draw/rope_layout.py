@@ -22,7 +22,7 @@ RIGHT, READ, DIFFERENCE = theme.FIRST, theme.SECOND, theme.THIRD
 NUMBERED = 16
 
 _ARC = np.exp(1j * np.linspace(0, np.pi, 33))
-_SPANS = (2, 4, 8, 16, 32, 64)
+_SPANS = (5, 10, 20, 40, 80)
 
 
 @dataclass(frozen=True)
@@ -163,10 +163,8 @@ class LayoutsView(View[Layouts]):
 
     def _draw_curves(self, data: Layouts) -> None:
         ends = (data.offsets[0], data.offsets[-1])
-        series = (data.right, data.read, data.difference, data.typical)
-        span = _span(max(np.abs(values).max() for values in series))
-        self.limits(self.score_axes, x=ends, y=span)
-        self.limits(self.difference_axes, x=ends, y=span)
+        self.limits(self.score_axes, x=ends, y=_span(data.right, data.read))
+        self.limits(self.difference_axes, x=ends, y=_span(data.difference, data.typical))
         for curve, mark, values, marked in zip(
             (self.right, self.read, self.difference),
             (self.right_mark, self.read_mark, self.difference_mark),
@@ -198,7 +196,8 @@ def _centred(text: str) -> Path:
     return path.transformed(Affine2D().translate(*-path.get_extents().get_points().mean(axis=0)))
 
 
-def _span(largest: float) -> tuple[float, float]:
+def _span(*series: NDArray) -> tuple[float, float]:
     """Return limits from a ladder of steps, so that the scale stands still under a moving hand."""
-    span = next((step for step in _SPANS if 1.05 * largest <= step), 1.05 * largest)
+    largest = 1.05 * max(np.abs(values).max() for values in series)
+    span = next((step for step in _SPANS if largest <= step), largest)
     return -span, span

@@ -13,7 +13,7 @@ from transformer_parts.maths import rope, rope_layout, rope_layout_errors
 TRAINED = "interleaved"
 _AS_TRAINED = "as trained"
 _HEAD_16 = MappingProxyType(
-    {"head_dim": 16, "rotary_dim": 16, "layout": "split", "offset": -8, "seed": 13, "rope_base": 10000.0}
+    {"head_dim": 16, "rotary_dim": 16, "layout": "split", "offset": -6, "seed": 13, "rope_base": 10000.0}
 )
 
 
@@ -48,7 +48,7 @@ class RopeLayouts(Panel[Layouts]):
                 "the code pairs", {"neighbours (interleaved)": TRAINED, "halves (split)": "split"}, "split"
             ),
             "rows": controls.choice(
-                "rows of W_q, W_k",
+                "rows",
                 {
                     "as trained (interleaved)": _AS_TRAINED,
                     "permuted to split": "split",
@@ -58,8 +58,8 @@ class RopeLayouts(Panel[Layouts]):
             ),
             "head_dim": controls.integer("head_dim", 16, 2, 128, step=2),
             "rotary_dim": controls.integer("rotary_dim", 16, 2, 16, step=2),
-            "offset": controls.integer("n − m", -8, -self.reach, self.reach),
-            "seed": controls.integer("content, 0 = by hand", 13, 0, 40),
+            "offset": controls.integer("n − m", -6, -self.reach, self.reach),
+            "seed": controls.integer("content", 13, 0, 40),
             "rope_base": controls.power("base", 10000.0, 10, 1e7, form=",.0f", also=[5e5]),
         }
 
@@ -112,12 +112,12 @@ class RopeLayouts(Panel[Layouts]):
             Row("pairs of training, by row (arcs above)", _pairs(data.trained), RIGHT),
             Row("pairs the code turns (arcs below)", _pairs(data.turned), READ),
             Row("pairs that fit", f"{fitting} of {len(data.turned)}"),
-            Row("channel of training in each row", _channels(data.order)),
+            Row("channels, row by row", _channels(data.order)),
             Row("score s, as trained", number(right), RIGHT),
             Row("score ŝ, as the code reads it", number(read), READ),
             Row("difference ŝ − s", number(difference), DIFFERENCE),
             Row("largest difference, |n − m| ≤ 64", number(np.abs(data.difference).max())),
-            Row("correlation of ŝ and s over random content", number(data.agreement, 3)),
+            Row("correlation of ŝ and s, random content", number(data.agreement, 3)),
         ]
 
 

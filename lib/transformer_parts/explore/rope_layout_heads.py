@@ -25,7 +25,7 @@ class RopeLayoutHeads(Panel[HeadReadings]):
     presets = MappingProxyType(
         {
             "Previous token: 16, 0": {"layer": 16, "head": 0, "query": 41},
-            "Induction: 17, 4": {"layer": 17, "head": 4, "query": 56},
+            "Induction: 17, 4": {"layer": 17, "head": 4, "query": 47},
             "The first token": {"layer": 16, "head": 0, "query": 0},
             "Early layer: 1, 2": {"layer": 1, "head": 2, "query": 41},
         }
