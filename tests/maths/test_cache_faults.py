@@ -79,10 +79,11 @@ def test_the_frequencies_follow_the_fault(rng):
 def test_frequencies_below_the_trained_length_are_the_trained_ones():
     for fault in FAULTS.values():
         turn = fault.turn(5, 6, 4, {"rope_base": 50.0})
-        if fault.dynamic:
+        if fault.scaling != "left over":
             np.testing.assert_array_equal(turn["inv_freq"], rope.inv_freq(4, 50.0))
-        elif fault.scaling == "none":
-            assert turn == {"rope_base": 50.0}
+        assert turn["rope_base"] == 50.0
+    own = FAULTS["none"].turn(12, 6, 4, {"inv_freq": [2.0, 0.5]})
+    np.testing.assert_array_equal(own["inv_freq"], [2.0, 0.5])
     partial = FAULTS["base changed, rotated keys"].turn(12, 6, 10, {"rope_base": 50.0, "rotary_dim": 4})
     np.testing.assert_array_equal(partial["inv_freq"], dynamic_ntk(4, 12, 6, rope_base=50.0).inv_freq)
 

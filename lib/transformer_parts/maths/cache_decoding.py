@@ -116,7 +116,7 @@ def layer_step(
     True
     """
     x, positions, valid = _new_tokens(layer, x, cache, positions, valid)
-    return _run(layer, x, cache, positions, valid, inv_freq, note)
+    return run_checked(layer, x, cache, positions, valid, inv_freq, note)
 
 
 def stack_step(
@@ -180,7 +180,7 @@ def stack_step(
     x, positions, valid = _new_tokens(layers[0], x, caches[0], positions, valid)
     try:
         for layer, cache in zip(layers, caches, strict=True):
-            x = _run(layer, x, cache, positions, valid, inv_freq, None)
+            x = run_checked(layer, x, cache, positions, valid, inv_freq, None)
     except BaseException:
         for cache, length in zip(caches, lengths, strict=True):
             cache.truncate(length)
@@ -209,7 +209,7 @@ def _new_tokens(layer: DecoderLayer, x, cache: KVCache, positions, valid) -> tup
     return x, positions, valid
 
 
-def _run(layer: DecoderLayer, x, cache: KVCache, positions, valid, inv_freq, note: Note | None) -> NDArray:
+def run_checked(layer: DecoderLayer, x, cache: KVCache, positions, valid, inv_freq, note: Note | None) -> NDArray:
     """Run a layer on checked new tokens; whatever goes wrong, the cache is as it was."""
     if cache.rotated and inv_freq is not None:
         raise require.refusal("inv_freq", "frequencies for a cache of rotated keys", "none, or KVCache(rotated=False)")

@@ -104,7 +104,6 @@ def head_whole(
     query, key, prompt = _checked_head(query, key, prompt)
     way = FAULTS["none" if trained_length is None else "base changed, unrotated keys"]
     trained_length = require.integer("trained_length", 1 if trained_length is None else trained_length)
-    settings = {"rope_base": 10000.0, **settings}
     seen, turned = [], None
     for length in range(prompt, len(query) + 1):
         if turned is None or (way.dynamic and length > trained_length):

@@ -108,13 +108,13 @@ class Fault:
         Returns
         -------
         dict
+            The same with the frequencies of that length as ``inv_freq``.
         """
+        base, turned = settings.get("rope_base", 10000.0), settings.get("rotary_dim") or head_dim
         if self.scaling == "none":
-            return dict(settings)
+            return {**settings, "inv_freq": rope.frequencies_for(turned, base, settings.get("inv_freq"), None)}
         length = length if self.dynamic else LONGER * trained_length
-        turned = settings.get("rotary_dim") or head_dim
-        scaled = dynamic_ntk(turned, length, trained_length, rope_base=settings["rope_base"])
-        return {**settings, "inv_freq": scaled.inv_freq}
+        return {**settings, "inv_freq": dynamic_ntk(turned, length, trained_length, rope_base=base).inv_freq}
 
 
 FAULTS: Mapping[str, Fault] = MappingProxyType(
@@ -186,7 +186,7 @@ class FaultyCache:
         settings: Mapping[str, object] = MappingProxyType({}),
     ):
         self.fault, self.pad, self.trained_length, self.layer = fault, pad, trained_length, layer
-        self.settings = {"rope_base": 10000.0, **settings}
+        self.settings = settings
         self.kept = KVCache(rotated=fault.scaling != "unrotated", ordered=False)
 
     def take(self, query: NDArray, key: NDArray, value: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
