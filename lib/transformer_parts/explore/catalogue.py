@@ -3,6 +3,9 @@
 from transformer_parts.explore.budget import BudgetTally
 from transformer_parts.explore.budget_cost import BudgetCost
 from transformer_parts.explore.budget_d_ff import BudgetWidths
+from transformer_parts.explore.cache import CacheSteps
+from transformer_parts.explore.cache_bytes import CacheSize
+from transformer_parts.explore.cache_heads import CacheHeads
 from transformer_parts.explore.context_extension import ExtensionFrequencies
 from transformer_parts.explore.context_extension_scores import ExtensionScores
 from transformer_parts.explore.norms import NormBars, NormResidual, NormSphere
@@ -23,6 +26,9 @@ PANELS: tuple[type[Panel], ...] = (
     RopeHeads,
     RopeLayouts,
     RopeLayoutHeads,
+    CacheSteps,
+    CacheHeads,
+    CacheSize,
     ExtensionFrequencies,
     ExtensionScores,
     PositionPrecision,
