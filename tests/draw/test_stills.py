@@ -20,6 +20,12 @@ def pixels(png: bytes) -> np.ndarray:
     return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"), dtype=float)
 
 
+def drawn(panel) -> np.ndarray:
+    """Return the pixels of a panel's present state, before any encoding."""
+    panel.frame()
+    return np.asarray(panel.view.fig.canvas.buffer_rgba())[..., :3].astype(float)
+
+
 def difference(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.sqrt(((one - other) ** 2).mean()))
 
@@ -35,7 +41,7 @@ def committed(panel):
 
 
 def test_still_is_the_panel_as_it_begins(panel, committed, tmp_path):
-    now = pixels(stills.still(panel))
+    now = drawn(panel)
     assert now.shape == committed.shape
     found = difference(now, committed)
     if found > TOLERANCE:
@@ -48,7 +54,7 @@ def test_tolerance_tells_presets_from_the_beginning(panel, committed):
     differences = []
     for values in panel.presets.values():
         panel.set(**values)
-        differences.append(difference(pixels(stills.still(panel)), committed))
+        differences.append(difference(drawn(panel), committed))
     assert max(differences) > 2 * TOLERANCE
 
 
@@ -61,9 +67,12 @@ def test_stills_are_small_enough_for_git():
     assert [p.still for p in PANELS if (PROJECT / p.still).stat().st_size > 400_000] == []
 
 
-def test_command_writes_every_still(monkeypatch, tmp_path, capsys):
+def test_command_writes_the_stills(monkeypatch, tmp_path, capsys):
+    some = PANELS[:2]
+    monkeypatch.setattr(stills, "PANELS", some)
     monkeypatch.setattr(stills, "PROJECT", tmp_path)
     stills.main()
-    assert capsys.readouterr().out.split() == [panel.still for panel in PANELS]
-    for kind in PANELS:
-        assert (tmp_path / kind.still).read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out.split() == [panel.still for panel in some]
+    for kind in some:
+        written = pixels((tmp_path / kind.still).read_bytes())
+        assert np.array_equal(written, drawn(kind()))
