@@ -141,13 +141,19 @@ class ScoreCurveView(View[ScoreCurve]):
         self.wave = self._line(color=theme.INK, linewidth=1.3)
         self.points = self._line(color=theme.INK, linestyle="", marker="o", markersize=3.4)
         self.mark = self._line(
-            color=theme.THIRD, linestyle="", marker="D", markersize=10, markeredgecolor=theme.INK, zorder=6
+            color=theme.THIRD,
+            linestyle="",
+            marker="D",
+            markersize=10,
+            markeredgecolor=theme.INK,
+            zorder=6,
+            clip_on=False,
         )
 
         self.pair_axes = theme.style(self.fig.add_axes((0.10, 0.14, 0.87, 0.20)), x="$n-m$", y="$i$", grid=False)
         for axes in (self.curve_axes, self.pair_axes):
             axes.yaxis.set_label_coords(-0.075, 0.5)
-        self.pair_axes.yaxis.get_major_locator().set_params(integer=True, nbins=4)
+        self.pair_axes.yaxis.get_major_locator().set_params(integer=True, nbins=4, min_n_ticks=1)
         self.pairs = self.moving(HeatMap(self.pair_axes))
         (where,) = self.pair_axes.plot([], [], color=theme.INK, linewidth=theme.THIN)
         self.where = self.moving(where)
@@ -186,8 +192,7 @@ class ScoreCurveView(View[ScoreCurve]):
     def _heights(data: ScoreCurve) -> tuple[float, float]:
         """Return limits in coarse steps, so that the scale stands still under a moving hand."""
         shown = [data.envelope.lowest, data.envelope.highest, data.wave, data.dots, data.bound]
-        if not len(data.bound):
-            shown += [data.mean - data.deviation, data.mean + data.deviation]
+        shown += [data.mean - data.deviation, data.mean + data.deviation]
         low = min([-0.4, *(float(part.min()) for part in shown if len(part))])
         high = max([0.4, *(float(part.max()) for part in shown if len(part))])
         power = 10.0 ** np.floor(np.log10((high - low) / 7))

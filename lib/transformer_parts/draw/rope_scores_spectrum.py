@@ -53,11 +53,11 @@ class SpectrumView(View[Spectrum]):
         self.waves.set_yticks([10.0**power for power in range(0, 9, 2)])
         self.waves.minorticks_off()
         self.waves.tick_params(labelbottom=False)
-        self.waves.xaxis.get_major_locator().set_params(integer=True)
+        self.waves.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         self.cosines = theme.style(self.fig.add_axes((0.10, 0.145, 0.80, 0.215)), x="$i$", y=r"$\cos\,\Delta\theta_i$")
         self.cosines.set(ylim=(-1.15, 1.15), yticks=(-1, 0, 1))
         self.cosines.axhline(0, color=theme.FAINT, linewidth=theme.THIN)
-        self.cosines.xaxis.get_major_locator().set_params(integer=True)
+        self.cosines.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         for axes in (self.waves, self.cosines):
             axes.yaxis.set_label_coords(-0.07, 0.5)
 
@@ -97,7 +97,7 @@ class SpectrumView(View[Spectrum]):
             self.limits(axes, x=ends)
         start = int(data.complete.sum()) - 0.5
         for patch in self.unfinished:
-            patch.set(x=start, width=ends[1] - start)
+            patch.set(x=start, width=0 if data.complete.all() else ends[1] - start)
         self.reference.set_data(index, data.reference)
         self.whole.set_data(index[data.complete], data.wavelengths[data.complete])
         self.partial.set_data(index[~data.complete], data.wavelengths[~data.complete])
