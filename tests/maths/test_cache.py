@@ -145,7 +145,7 @@ def test_tokens_are_forgotten_from_the_end(rng):
     cache.truncate(7)
     np.testing.assert_array_equal(cache.next_position, [10, 6])
     cache.truncate(0)
-    assert (len(cache), cache.next_position, cache.nbytes) == (0, 0, 0)
+    assert (len(cache), cache.next_position, cache.nbytes, cache.capacity) == (0, 0, 0, 16)
     # an empty cache takes any sizes and dtypes
     cache.append(*entries(rng, 2, lead=(), groups=1, width=4, dtype=np.float32), [0, 1])
     assert cache.keys.shape == (1, 2, 4)

@@ -200,7 +200,7 @@ class KVCache:
         return rope.rotate(self.keys, self.positions[..., None, :], **settings)
 
     def truncate(self, length: int) -> None:
-        """Forget every token after the first `length`; the buffer stays.
+        """Forget every token after the first `length`; the buffer stays, unless nothing is left.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class KVCache:
         """
         length = require.integer("length", length, minimum=0, maximum=self._length)
         if length == 0:
-            self._highest = np.array(-np.inf)
+            self._buffers, self._highest = {}, np.array(-np.inf)
         elif length < self._length:
             kept = np.where(self.valid[..., :length], self.positions[..., :length], -np.inf)
             self._highest = kept.max(axis=-1)
@@ -267,7 +267,7 @@ class KVCache:
         """Return buffers for so many tokens that hold those there are: the present ones if they are large enough."""
         if self.max_tokens is not None and tokens > self.max_tokens:
             raise require.refusal("key", f"{tokens} tokens in all", f"at most max_tokens, {self.max_tokens}")
-        if self._length and tokens <= self.capacity:
+        if self._buffers and tokens <= self.capacity:
             return self._buffers
         capacity = max(tokens, 2 * self._length, self._reserve)
         capacity = capacity if self.max_tokens is None else min(capacity, self.max_tokens)
