@@ -53,7 +53,9 @@ def _bare(output: nbformat.NotebookNode, number: int) -> nbformat.NotebookNode:
 def run(path: Path) -> None:
     """Run a notebook in a fresh kernel, in its own folder, and write it back in the committed form."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+    NotebookClient(
+        notebook, timeout=300, coalesce_streams=True, resources={"metadata": {"path": str(path.parent)}}
+    ).execute()
     nbformat.write(normalise(notebook), path)
 
 
