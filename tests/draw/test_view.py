@@ -4,6 +4,7 @@ import io
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -275,3 +276,18 @@ def test_the_topmost_row_is_part_of_the_background(height):
     view.frame(1.0)
     view.frame(0.5)
     assert np.asarray(view.fig.canvas.buffer_rgba())[0].min() == 255
+
+
+def test_views_drawn_in_two_threads_do_not_disturb_each_other():
+    def data(step):
+        return list(range(step + 2)), step + 2
+
+    wanted = [LineView().frame(data(step)) for step in range(40)]
+    shared, other = LineView(), LineView()
+
+    def drawn(view):
+        return [view.frame(data(step)) == wanted[step] for step in range(40)]
+
+    with ThreadPoolExecutor(4) as pool:
+        results = [pool.submit(drawn, view) for view in (shared, shared, other, other)]
+        assert all(all(result.result()) for result in results)

@@ -2,6 +2,8 @@
 
 import io
 import re
+from concurrent.futures import ThreadPoolExecutor, wait
+from threading import Event
 from types import MappingProxyType
 
 import ipywidgets as widgets
@@ -416,3 +418,37 @@ def test_play_button_is_linked_to_its_slider_in_the_browser(panel):
     assert {((slider, name), (play, name)) for name in ("min", "max")} <= links
     assert all(isinstance(link, widgets.widget_link.Link) for link in panel._links)
     assert inside(HeadsPanel(), widgets.Play) == []
+
+
+class SlowPanel(BarPanel):
+    """A bar of height 17 takes as long as the test wants."""
+
+    def __init__(self):
+        self.begun, self.may_end = Event(), Event()
+        super().__init__()
+
+    def compute(self, *, height, colour):
+        if height == 17:
+            self.begun.set()
+            self.may_end.wait(10)
+        return super().compute(height=height, colour=colour)
+
+
+def test_a_slider_moved_while_a_cell_sets_the_panel_is_not_overtaken():
+    """JupyterLab runs the callbacks of sliders in a thread of their own, beside the cells."""
+    panel = SlowPanel()
+
+    def move():
+        panel.controls["height"].value = 3
+
+    with ThreadPoolExecutor(2) as pool:
+        cell = pool.submit(panel.set, height=17)
+        assert panel.begun.wait(10)
+        hand = pool.submit(move)
+        wait([hand], timeout=0.3)
+        panel.may_end.set()
+        cell.result()
+        hand.result()
+    assert panel.state["height"] == 3
+    assert panel._image.value == panel.frame()
+    assert "3 &amp; more" in panel.readout.value

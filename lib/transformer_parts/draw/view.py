@@ -1,7 +1,8 @@
 """The contract of a picture: built once, laid out once, then only the data of its artists changes."""
 
 from abc import ABC, abstractmethod
-from typing import Generic, Self, TypeVar
+from threading import RLock
+from typing import ClassVar, Generic, Self, TypeVar
 
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -38,13 +39,18 @@ class View(ABC, Generic[Data]):
 
     size = (680, 420)
 
+    # JupyterLab runs the callbacks of sliders in another thread than the cells, and matplotlib's fonts, which all
+    # figures share, bear one thread at a time.
+    _drawing: ClassVar[RLock] = RLock()
+
     def __init__(self, scale: float = 2.0):
         width, height = self.size
         self.fig = Figure(figsize=(width / CSS_DPI, height / CSS_DPI), dpi=CSS_DPI * scale, facecolor=theme.PAPER)
         self._canvas = FigureCanvasAgg(self.fig)
         self._moving: list[Artist] = []
         self._background = None
-        self.build()
+        with self._drawing:
+            self.build()
 
     @abstractmethod
     def build(self) -> None:
@@ -73,13 +79,15 @@ class View(ABC, Generic[Data]):
 
     def frame(self, data: Data) -> bytes:
         """Return the picture of the data, encoded for the page (see `frame.LIVE_FORMAT`)."""
-        self._draw(data)
-        return frame.live(self._canvas)
+        with self._drawing:
+            self._draw(data)
+            return frame.live(self._canvas)
 
     def still(self, data: Data) -> bytes:
         """Return the picture of the data as a lossless PNG."""
-        self._draw(data)
-        return frame.still(self._canvas)
+        with self._drawing:
+            self._draw(data)
+            return frame.still(self._canvas)
 
     def _draw(self, data: Data) -> None:
         self.update(data)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from html import escape
 from importlib.resources import files
+from threading import RLock
 from types import MappingProxyType
 from typing import Generic, TypeVar
 
@@ -67,6 +68,8 @@ class Panel(ABC, Generic[Data]):
         self.view = self.make_view()
         self.error: Exception | None = None
         self._initial = self.state
+        # JupyterLab runs the callbacks of sliders in another thread than the cells.
+        self._lock = RLock()
         self._held = False
         self._image = Picture(format=frame.LIVE_FORMAT, width=str(self.view.size[0]), tooltip=self.alt)
         self.readout = widgets.HTML()
@@ -115,13 +118,14 @@ class Panel(ABC, Generic[Data]):
         unknown = set(values) - set(self.controls)
         if unknown:
             raise ValueError(f"{min(unknown)}: got a control of that name, want one of {', '.join(self.controls)}")
-        before = self.state
-        try:
-            self._assign(values)
-            self._show(self.state)
-        except Exception:
-            self._assign(before)
-            raise
+        with self._lock:
+            before = self.state
+            try:
+                self._assign(values)
+                self._show(self.state)
+            except Exception:
+                self._assign(before)
+                raise
 
     def reset(self) -> None:
         """Put every control back to where it began."""
@@ -129,10 +133,11 @@ class Panel(ABC, Generic[Data]):
 
     def refresh(self) -> None:
         """Bring picture and table to the present state; on an error keep both and say what went wrong."""
-        try:
-            self._show(self.state)
-        except Exception as error:
-            self._report(error)
+        with self._lock:
+            try:
+                self._show(self.state)
+            except Exception as error:
+                self._report(error)
 
     def _report(self, error: Exception) -> None:
         self.error = error
@@ -164,15 +169,16 @@ class Panel(ABC, Generic[Data]):
                 raise ValueError(f"{name}: got {value!r}, want {_range_of(self.controls[name])}")
 
     def _changed(self, name: str) -> None:
-        if self._held:
-            return
-        try:
-            with self._hold():
-                self.couple(name)
-        except Exception as error:
-            self._report(error)
-        else:
-            self.refresh()
+        with self._lock:
+            if self._held:
+                return
+            try:
+                with self._hold():
+                    self.couple(name)
+            except Exception as error:
+                self._report(error)
+            else:
+                self.refresh()
 
     def _press(self, values: State) -> None:
         try:
