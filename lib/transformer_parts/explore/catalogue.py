@@ -11,6 +11,9 @@ from transformer_parts.explore.context_extension_scores import ExtensionScores
 from transformer_parts.explore.norms import NormBars, NormResidual, NormSphere
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.position_precision import PositionPrecision
+from transformer_parts.explore.relative_bias import T5Buckets
+from transformer_parts.explore.relative_bias_slopes import AlibiSlopes
+from transformer_parts.explore.relative_bias_weights import BiasAndWeights
 from transformer_parts.explore.rope import RopeClocks, RopePlane
 from transformer_parts.explore.rope_layout import RopeLayouts
 from transformer_parts.explore.rope_layout_heads import RopeLayoutHeads
@@ -19,6 +22,9 @@ from transformer_parts.explore.rope_scores_heads import RopeHeads
 from transformer_parts.explore.rope_scores_spectrum import RopeSpectrum
 
 PANELS: tuple[type[Panel], ...] = (
+    T5Buckets,
+    AlibiSlopes,
+    BiasAndWeights,
     RopePlane,
     RopeClocks,
     RopeScores,
