@@ -68,8 +68,9 @@ stills: $(VENV)/.installed ## draw the stills in figures/
 weights: $(VENV)/.installed ## fetch the real model's weights (90 MB) into weights/
 	$(BIN)/python -m transformer_parts.models.weights
 
-excerpt: weights ## write the committed excerpt of the real model anew
+excerpt: weights ## write the committed excerpt and measurements of the real model anew
 	$(BIN)/python -m transformer_parts.models.make_excerpt
+	$(BIN)/python -m transformer_parts.models.make_rope_layout
 
 lint: $(VENV)/.installed ## format and check the code
 	$(BIN)/ruff format
