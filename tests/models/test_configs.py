@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from transformer_parts.maths.budget import count, llama_d_ff
 from transformer_parts.models.configs import PUBLISHED
 
