@@ -1,0 +1,125 @@
+"""A JupyterLab server and a Chromium for the session, and the notebooks with explorers in them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import lab
+import pytest
+from explorer_page import Explorer, Log, Place, places
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+PROJECT = Path(__file__).resolve().parents[2]
+WIDE = {"width": 1440, "height": 1000}
+PLACES = places()
+# A busy machine is not an error.
+expect.set_options(timeout=20_000)
+NOTEBOOKS = list(dict.fromkeys(place.notebook for place in PLACES))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    if lab.chromium_path() is None:
+        reason = "no Chromium here (apt-get install chromium, or set CHROMIUM to its path)"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with lab.browser() as browser:
+        yield browser
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running JupyterLab over a copy of the notebooks and figures."""
+
+    address: str
+    root: Path
+    log: Path
+
+    def restore(self, notebook: str) -> None:
+        """Put the committed notebook back, in place of one that JupyterLab saved with its outputs."""
+        shutil.copy(PROJECT / notebook, self.root / notebook)
+
+    def trust(self, notebook: str) -> None:
+        """Sign a notebook as ``jupyter trust`` does, for this server."""
+        command = [sys.executable, "-m", "jupyter", "trust", str(self.root / notebook)]
+        subprocess.run(command, check=True, env=lab.environment(self.log), capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def site(chromium, tmp_path_factory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("lab")
+    root = folder / "root"
+    for part in ("notebooks", "figures"):
+        shutil.copytree(PROJECT / part, root / part, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    with lab.server(root, folder / "server.log") as address:
+        yield Site(address, root, folder / "server.log")
+
+
+@pytest.fixture
+def new_page(chromium) -> Iterator[Page]:
+    context = chromium.new_context(viewport=WIDE)
+    yield context.new_page()
+    context.close()
+
+
+class Desk:
+    """The page of one notebook, opened and run; another notebook takes its place when it is asked for."""
+
+    def __init__(self, browser: Browser, site: Site):
+        self.browser, self.site = browser, site
+        self.context: BrowserContext | None = None
+        self.notebook = ""
+
+    def page(self, notebook: str) -> tuple[Page, Log]:
+        if notebook != self.notebook:
+            self.clear()
+            self.site.restore(notebook)
+            self.context = self.browser.new_context(viewport=WIDE)
+            page = self.context.new_page()
+            self.opened = page, Log(page)
+            lab.open_notebook(page, self.site.address, notebook)
+            lab.run_all(page)
+            self.notebook = notebook
+        return self.opened
+
+    def clear(self) -> None:
+        if self.context is not None:
+            lab.shut_down_kernel(self.opened[0])
+            self.context.close()
+        self.context, self.notebook = None, ""
+
+
+@pytest.fixture(scope="session")
+def desk(chromium, site) -> Iterator[Desk]:
+    desk = Desk(chromium, site)
+    yield desk
+    desk.clear()
+
+
+@pytest.fixture(scope="session", params=NOTEBOOKS, ids=lambda path: Path(path).stem)
+def notebook(request) -> str:
+    return request.param
+
+
+@pytest.fixture(scope="session", params=PLACES, ids=str)
+def place(request) -> Place:
+    return request.param
+
+
+@pytest.fixture
+def explorer(desk, place) -> Iterator[Explorer]:
+    """The panel at rest in its first state, in view on a wide, light page; the page must not complain meanwhile."""
+    page, log = desk.page(place.notebook)
+    page.set_viewport_size(WIDE)
+    lab.set_theme(page, "JupyterLab Light")
+    lab.kernel(page, f"{place.name}.reset()")
+    explorer = Explorer(page, place)
+    explorer.settle()
+    log.clear()
+    yield explorer
+    assert log == []

@@ -1,0 +1,179 @@
+"""Each explorer under a hand: mouse, keyboard, buttons, width, theme, and what it says when something went wrong."""
+
+import io
+import re
+
+import lab
+import numpy as np
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+# Way of the mouse: from left to right, without a step back.
+ONE_WAY = np.linspace(0.05, 0.95, 60)
+
+
+def test_a_drag_changes_picture_and_numbers_and_they_stay_in_step(explorer):
+    control = explorer.moving_control()
+    picture, numbers = explorer.shown(), explorer.numbers()
+    explorer.drag(control, ONE_WAY)
+    explorer.settle()
+    assert explorer.shown() != picture
+    assert explorer.numbers() != numbers
+    assert explorer.shown() == explorer.wanted(**{control: explorer.value(control)})
+    expect(explorer.status).to_have_count(0)
+    explorer.screenshot("dragged")
+
+
+def test_the_picture_is_never_blank_and_never_goes_back(explorer):
+    control = explorer.moving_control()
+    explorer.drag(control, [0.0])
+    explorer.settle()
+
+    explorer.log_frames(control)
+    explorer.record()
+    with explorer.film() as film:
+        explorer.drag(control, ONE_WAY, pause=16)
+        explorer.page.wait_for_timeout(1500)
+    notes = explorer.recorded()
+    explorer.settle()
+
+    assert len(film) > 10
+    assert not any(map(is_blank, film))
+    assert len(set(notes["heights"])) == 1
+    sent = explorer.sent_frames()
+    values = [sent[frame["digest"]] for frame in notes["frames"] if frame["digest"]]
+    assert len(values) > 3
+    assert values == sorted(values)
+    # The hand has stopped: what the kernel had in hand may still come, and then the last picture; no queue of others.
+    after = [frame for frame in notes["frames"] if frame["time"] > notes["pointer"][-1]]
+    assert len(after) <= 2
+    assert notes["frames"][-1]["digest"] == explorer.shown() == explorer.wanted(**{control: explorer.value(control)})
+
+
+def is_blank(picture: np.ndarray) -> bool:
+    return np.ptp(picture) < 64
+
+
+def test_a_blank_picture_would_be_on_film(explorer):
+    with explorer.film() as film:
+        explorer.picture.evaluate("image => { image.style.visibility = 'hidden'; }")
+        explorer.page.wait_for_timeout(100)
+        explorer.picture.evaluate("image => { image.style.visibility = ''; }")
+        explorer.page.wait_for_timeout(300)
+    assert any(map(is_blank, film))
+    assert not is_blank(film[-1])
+
+
+def test_keys_alone_reach_a_slider_and_move_it(explorer):
+    page, control = explorer.page, explorer.moving_control()
+    handle, values = explorer.handle(control), explorer.values(control)
+    explorer.select_cell()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if handle.evaluate("handle => handle === document.activeElement"):
+            break
+    assert handle.evaluate("handle => handle.matches(':focus-visible')")
+    assert handle.evaluate("handle => getComputedStyle(handle).outlineStyle") == "solid"
+
+    keys = {"Home": 0, "ArrowRight": 1, "ArrowUp": 2, "ArrowLeft": 1, "ArrowDown": 0, "End": len(values) - 1}
+    seen = []
+    for key, place in keys.items():
+        page.keyboard.press(key)
+        explorer.settle()
+        assert explorer.value(control) == values[place], key
+        assert explorer.shown() == explorer.wanted(**{control: values[place]})
+        seen.append((explorer.shown(), *explorer.numbers()))
+    assert len(set(seen)) > 2
+
+
+def test_presets_by_key_give_the_worked_numbers_and_reset_goes_back(explorer):
+    picture, numbers = explorer.shown(), explorer.numbers()
+    control = explorer.moving_control()
+    explorer.drag(control, [0.5, 0.8])
+    explorer.settle()
+    for label, values in explorer.twin.presets.items():
+        explorer.press(label)
+        explorer.settle()
+        assert explorer.numbers() == explorer.wanted_numbers(**values)
+        assert explorer.shown() == explorer.wanted(**values)
+    explorer.press("Reset")
+    explorer.settle()
+    assert (explorer.shown(), explorer.numbers()) == (picture, numbers)
+
+
+def test_an_error_is_shown_and_the_next_good_value_takes_it_away(explorer):
+    control = explorer.moving_control()
+    picture, numbers = explorer.shown(), explorer.numbers()
+    explorer.tell("def _broken(**state): raise ValueError('x: got a fault, want <none>')\n{panel}.compute = _broken")
+    explorer.drag(control, [0.3])
+    expect(explorer.status).to_contain_text("x: got a fault, want <none>")
+    expect(explorer.status).to_have_attribute("role", "alert")
+    assert (explorer.shown(), explorer.numbers()) == (picture, numbers)
+    explorer.screenshot("error")
+
+    explorer.tell("del {panel}.compute")
+    explorer.drag(control, [0.7])
+    expect(explorer.status).to_have_count(0)
+    explorer.settle()
+    assert explorer.shown() == explorer.wanted(**{control: explorer.value(control)})
+
+
+def test_play_runs_and_stops(explorer):
+    if explorer.twin.play is None:
+        pytest.skip("nothing plays here")
+    handle = explorer.handle(explorer.twin.play)
+    play = explorer.panel.locator(".widget-play button").first
+    before = explorer.value(explorer.twin.play)
+    play.press("Enter")
+    expect(handle).not_to_have_attribute("aria-valuenow", f"{before:.1f}")
+    explorer.page.wait_for_timeout(600)
+    play.press("Enter")
+    explorer.settle()
+    stopped = explorer.value(explorer.twin.play)
+    assert stopped >= before + 2
+    explorer.page.wait_for_timeout(500)
+    assert explorer.value(explorer.twin.play) == stopped
+    assert explorer.shown() == explorer.wanted(**{explorer.twin.play: stopped})
+
+
+def test_nothing_sticks_out_of_a_narrow_page(explorer):
+    lab.hide_sidebar(explorer.page)
+    explorer.page.set_viewport_size({"width": 500, "height": 1000})
+    explorer.page.wait_for_timeout(300)
+    assert explorer.panel.bounding_box()["width"] <= 480
+    sticking_out = explorer.panel.evaluate(
+        """panel => {
+            const edge = panel.getBoundingClientRect().right + 0.5;
+            return [...panel.querySelectorAll("*")].filter(node => node.getBoundingClientRect().right > edge)
+                .map(node => node.className);
+        }"""
+    )
+    explorer.screenshot("narrow")
+    assert sticking_out == []
+    assert explorer.picture.bounding_box()["width"] > 300
+
+
+def test_a_dark_page_has_a_dark_picture_of_the_same_hues(explorer):
+    light = _pixels(explorer)
+    lab.set_theme(explorer.page, "JupyterLab Dark")
+    expect(explorer.picture).to_have_css("filter", re.compile("invert"))
+    explorer.page.wait_for_timeout(300)
+    dark = _pixels(explorer)
+    explorer.screenshot("dark")
+    assert np.percentile(light, 80) > 240
+    assert np.percentile(dark, 20) < 40
+
+
+def _pixels(explorer) -> np.ndarray:
+    picture = Image.open(io.BytesIO(explorer.picture.screenshot(animations="disabled")))
+    return np.asarray(picture.convert("L"))
+
+
+def test_the_picture_has_a_name_and_the_table_is_announced(explorer):
+    expect(explorer.panel.get_by_role("img", name=explorer.twin.alt, exact=True)).to_be_visible()
+    expect(explorer.table).to_have_attribute("aria-live", "polite")
+    assert explorer.table.locator("th[scope=row]").count() == explorer.table.locator("td").count() > 0
+    explorer.screenshot("wide")

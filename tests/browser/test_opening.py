@@ -1,0 +1,33 @@
+"""What a reader sees who opens a notebook and has not run anything."""
+
+import re
+
+import lab
+import pytest
+from explorer_page import Log, places
+from playwright.sync_api import expect
+
+pytestmark = pytest.mark.browser
+
+WRONG = re.compile("error displaying|model not found|traceback|error loading|[A-Z]\\w+Error:", re.IGNORECASE)
+
+
+@pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
+def test_opens_without_an_error_and_with_every_still(site, new_page, notebook, trusted):
+    log = Log(new_page)
+    site.restore(notebook)
+    if trusted:
+        site.trust(notebook)
+    lab.open_notebook(new_page, site.address, notebook)
+
+    for number, text in enumerate(lab.cell_texts(new_page)):
+        assert not WRONG.search(text), f"cell {number}: {text}"
+    stills = new_page.locator(".jp-MarkdownOutput img")
+    expect(stills).to_have_count(sum(place.notebook == notebook for place in places()))
+    for still in stills.all():
+        still.scroll_into_view_if_needed()
+        still.evaluate("image => image.decode()")
+        assert still.bounding_box()["width"] > 300
+        assert len(still.get_attribute("alt")) > 40
+    assert log == []
+    lab.shut_down_kernel(new_page)

@@ -1,0 +1,280 @@
+"""The explorers of the notebooks as they stand on a page: what a hand does to them, and what their kernel says."""
+
+import base64
+import hashlib
+import io
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import lab
+import nbformat
+import notebooks
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from playwright.sync_api import Locator, Page
+
+from transformer_parts.explore.catalogue import PANELS
+from transformer_parts.explore.panel import Panel
+
+PROJECT = Path(__file__).resolve().parents[1]
+SCREENSHOTS = PROJECT / "screenshots"
+
+DIGEST = """
+async image => {
+    await image.decode();
+    const bytes = await (await fetch(image.src)).arrayBuffer();
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+    return Array.from(digest, byte => byte.toString(16).padStart(2, "0")).join("");
+}
+"""
+
+# Notes each picture that the page is given, each pointer event, and the heights that the picture has.
+RECORD = """
+([image, digestSource]) => {
+    const digest = eval(digestSource);
+    const log = window.tpRecord = {frames: [], pointer: [], heights: [], running: true};
+    document.addEventListener("pointermove", event => log.pointer.push(event.timeStamp), {capture: true});
+    log.observer = new MutationObserver(() => {
+        const frame = {time: performance.now(), digest: null};
+        log.frames.push(frame);
+        digest(image).then(text => (frame.digest = text), () => {});  // replaced before it could be read
+    });
+    log.observer.observe(image, {attributes: true, attributeFilter: ["src"]});
+    const look = () => {
+        log.heights.push(image.getBoundingClientRect().height);
+        if (log.running) requestAnimationFrame(look);
+    };
+    look();
+}
+"""
+
+STOP = "() => { tpRecord.running = false; tpRecord.observer.disconnect(); return tpRecord; }"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an explorer stands: notebook, number of its cell, its name in the kernel, and its class."""
+
+    notebook: str
+    cell: int
+    name: str
+    panel_class: type[Panel]
+
+    @classmethod
+    def of_cell(cls, notebook: Path, cell: int, source: str) -> "Place":
+        """Read the place from the cell's source, ``name = PanelClass()`` and ``name``."""
+        name, class_name = re.fullmatch(r"(\w+) = (\w+)\(\)\n\1", source.strip()).groups()
+        return cls(notebook.as_posix(), cell, name, {panel.__name__: panel for panel in PANELS}[class_name])
+
+    def __str__(self):
+        return f"{Path(self.notebook).stem}-{self.name}"
+
+
+def places() -> list[Place]:
+    """Return the places of all explorers of all notebooks, in order."""
+    found = []
+    for path in notebooks.notebooks():
+        for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
+            if "explorer" in cell.metadata.get("tags", ()):
+                found.append(Place.of_cell(path.relative_to(PROJECT), number, cell.source))
+    return found
+
+
+class Log(list):
+    """What a page complained about: errors on its console, and exceptions that nobody caught."""
+
+    def __init__(self, page: Page):
+        super().__init__()
+        page.on("console", lambda message: self.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.append(str(error)))
+
+
+class Explorer:
+    """One panel on the page of its notebook.
+
+    Attributes
+    ----------
+    twin : Panel
+        A panel of the same class in this process, in its first state: what the page should show is computed by it.
+    """
+
+    def __init__(self, page: Page, place: Place):
+        self.page, self.place = page, place
+        self.twin = place.panel_class()
+        self.panel = lab.cell(page, place.cell).locator(".tp-panel")
+        self.picture = self.panel.locator("img.widget-image")
+        self.table = self.panel.locator("table.tp-readout")
+        self.status = self.panel.locator(".tp-status")
+
+    def log_frames(self, control: str) -> None:
+        """Have the kernel note, from now on, at which value of a slider it sent each picture: see `sent_frames`."""
+        self.tell(
+            "import hashlib\n_sent_frames = {}\n"
+            "def _note(change):\n"
+            f"    _sent_frames[hashlib.sha256(change.new).hexdigest()] = {{panel}}.state[{control!r}]\n"
+            "{panel}._image.observe(_note, 'value')"
+        )
+
+    def sent_frames(self) -> dict[str, object]:
+        """Return the digests of the pictures that the kernel sent, with the slider's value in each."""
+        return self.ask("_sent_frames", "{panel}._image.unobserve(_note, 'value')".replace("{panel}", self.place.name))
+
+    def tell(self, code: str) -> None:
+        """Run code in the kernel; ``{panel}`` in it is the name of this panel."""
+        lab.kernel(self.page, code.replace("{panel}", self.place.name))
+
+    def ask(self, expression: str, code: str = "") -> object:
+        """Return the value of an expression in the kernel; ``{panel}`` in it is the name of this panel."""
+        return lab.kernel(self.page, code, expression.replace("{panel}", self.place.name))
+
+    def slider(self, control: str) -> Locator:
+        """Return the slider of a control, by its name in Python."""
+        label = self.page.get_by_text(self.twin.controls[control].description, exact=True)
+        return self.panel.locator(".widget-slider").filter(has=label)
+
+    def handle(self, control: str) -> Locator:
+        return self.slider(control).locator(".noUi-handle")
+
+    def values(self, control: str) -> list:
+        """Return all values of a slider, from left to right."""
+        widget = self.twin.controls[control]
+        if hasattr(widget, "options"):
+            return [option[1] if isinstance(option, tuple) else option for option in widget.options]
+        return list(range(widget.min, widget.max + 1, widget.step))
+
+    def value(self, control: str) -> object:
+        """Return the value that a slider has in the kernel."""
+        widget = f"{{panel}}.controls[{control!r}]"
+        if hasattr(self.twin.controls[control], "options"):
+            return self.values(control)[self.ask(f"{widget}.index")]
+        return self.ask(f"{widget}.value")
+
+    def wanted(self, **changes) -> str:
+        """Return the digest of the picture of the first state with some controls changed, as the twin draws it."""
+        self.twin.reset()
+        self.twin.set(**changes)
+        return hashlib.sha256(self.twin.frame()).hexdigest()
+
+    def wanted_numbers(self, **changes) -> list[str]:
+        """Return the values in the table of the first state with some controls changed."""
+        self.twin.reset()
+        self.twin.set(**changes)
+        return [row.value for row in self.twin.rows(self.twin.compute(**self.twin.state))]
+
+    def moving_control(self) -> str:
+        """Return a slider whose ends differ in picture and numbers: the one that plays, or that with most steps."""
+        names = [name for name, widget in self.twin.controls.items() if type(widget).__name__.endswith("Slider")]
+        names.sort(key=lambda name: (name != self.twin.play, -len(self.values(name))))
+
+        def changes(name: str) -> bool:
+            low, *_, high = ({name: value} for value in self.values(name))
+            return self.wanted(**low) != self.wanted(**high) and self.wanted_numbers(**low) != self.wanted_numbers(
+                **high
+            )
+
+        return next(filter(changes, names))
+
+    def shown(self) -> str:
+        """Return the digest of the picture on the page."""
+        return self.picture.evaluate(DIGEST)
+
+    def settle(self, seconds: float = 20) -> None:
+        """Wait until picture and table are those of the kernel's state, computed anew there."""
+        code = "import hashlib; from transformer_parts.explore import readout"
+        expression = (
+            "[hashlib.sha256({panel}.frame()).hexdigest(),"
+            " readout.table({panel}.rows({panel}.compute(**{panel}.state)))]"
+        )
+        deadline = time.monotonic() + seconds
+        while True:
+            picture, table = self.ask(expression, code)
+            seen = self.shown(), self.table.evaluate("table => table.outerHTML")
+            # Both as the browser writes HTML.
+            table = self.page.evaluate(
+                "html => { const box = document.createElement('div'); box.innerHTML = html; return box.innerHTML; }",
+                table,
+            )
+            if seen == (picture, table):
+                return
+            if time.monotonic() > deadline:
+                wrong = "picture" if seen[0] != picture else f"table than {table}"
+                raise TimeoutError(f"the page shows another {wrong} than the kernel's state gives")
+            self.page.wait_for_timeout(50)
+
+    def numbers(self) -> list[str]:
+        """Return the values in the table on the page."""
+        return self.table.locator("td").all_inner_texts()
+
+    def drag(self, control: str, way: Sequence[float], pause: float = 0) -> None:
+        """Take the handle of a slider with the mouse, lead it along a way (0 left, 1 right) and let go."""
+        self.slider(control).scroll_into_view_if_needed()
+        bar, grip = self.slider(control).locator(".noUi-base").bounding_box(), self.handle(control).bounding_box()
+        height = grip["y"] + grip["height"] / 2
+        self.page.mouse.move(grip["x"] + grip["width"] / 2, height)
+        self.page.mouse.down()
+        for part in way:
+            self.page.mouse.move(bar["x"] + part * bar["width"], height)
+            self.page.wait_for_timeout(pause)
+        self.page.mouse.up()
+
+    def record(self) -> None:
+        """Begin to note pictures, pointer events and the height of the picture."""
+        self.page.evaluate(RECORD, [self.picture.element_handle(), DIGEST])
+
+    def recorded(self) -> dict:
+        """End the notes and return them."""
+        return self.page.evaluate(STOP)
+
+    @contextmanager
+    def film(self) -> Iterator[list[NDArray[np.uint8]]]:
+        """Film the picture: the list fills with what the screen shows of it, frame by frame, in grey levels."""
+        box, width = self.picture.bounding_box(), self.page.viewport_size["width"]
+        session = self.page.context.new_cdp_session(self.page)
+        encoded: list[str] = []
+
+        def take(event: dict) -> None:
+            encoded.append(event["data"])
+            session.send("Page.screencastFrameAck", {"sessionId": event["sessionId"]})
+
+        session.on("Page.screencastFrame", take)
+        session.send("Page.startScreencast", {"format": "jpeg", "quality": 80, "maxWidth": width // 2})
+        frames: list[NDArray[np.uint8]] = []
+        try:
+            yield frames
+        finally:
+            session.send("Page.stopScreencast")
+            session.detach()
+            for data in encoded:
+                image = Image.open(io.BytesIO(base64.b64decode(data))).convert("L")
+                scale = image.width / width
+                left, top = box["x"] * scale, box["y"] * scale
+                edges = (left, top, left + box["width"] * scale, top + box["height"] * scale)
+                frames.append(np.asarray(image.crop([round(edge) for edge in edges])))
+
+    def press(self, label: str) -> None:
+        """Press a button of the panel by the keyboard."""
+        self.panel.get_by_role("button", name=label, exact=True).press("Enter")
+
+    def select_cell(self) -> None:
+        """Put the keyboard's focus on the cell, as after a move to it by arrow keys."""
+        self.page.evaluate(
+            """index => {
+                const content = window.jupyterapp.shell.currentWidget.content;
+                document.activeElement.blur();
+                content.activeCellIndex = index;
+                content.mode = "command";
+                content.activate();
+            }""",
+            self.place.cell,
+        )
+
+    def screenshot(self, kind: str) -> Path:
+        """Keep a screenshot of the panel under screenshots/ and return its path."""
+        path = SCREENSHOTS / f"{self.place}-{kind}.png"
+        self.panel.screenshot(path=path)
+        return path
