@@ -9,6 +9,7 @@ from transformer_parts.explore.cache_heads import CacheHeads
 from transformer_parts.explore.context_extension import ExtensionFrequencies
 from transformer_parts.explore.context_extension_scores import ExtensionScores
 from transformer_parts.explore.norms import NormBars, NormResidual, NormSphere
+from transformer_parts.explore.order import Reordering
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.position_precision import PositionPrecision
 from transformer_parts.explore.relative_bias import T5Buckets
@@ -22,6 +23,7 @@ from transformer_parts.explore.rope_scores_heads import RopeHeads
 from transformer_parts.explore.rope_scores_spectrum import RopeSpectrum
 
 PANELS: tuple[type[Panel], ...] = (
+    Reordering,
     T5Buckets,
     AlibiSlopes,
     BiasAndWeights,
