@@ -28,8 +28,8 @@ class T5Buckets(Panel[Buckets]):
     still = "figures/relative_bias_buckets.png"
     presets = MappingProxyType(
         {
-            "T5's encoder": {**_T5, "bidirectional": True, "offset": -20},
-            "T5's decoder": {**_T5, "bidirectional": False, "offset": -20},
+            "T5's encoder": {**_T5, "bidirectional": True, "offset": -50},
+            "T5's decoder": {**_T5, "bidirectional": False, "offset": -50},
             "Just before the last bucket": {**_T5, "bidirectional": True, "offset": -90},
             "In the last bucket": {**_T5, "bidirectional": True, "offset": -91},
             "By hand: 8 buckets, 16": {"num_buckets": 8, "max_distance": 16, "bidirectional": False, "offset": -6},
@@ -42,8 +42,8 @@ class T5Buckets(Panel[Buckets]):
         return {
             "bidirectional": controls.choice("direction", {"bidirectional": True, "causal": False}, True),
             "num_buckets": controls.integer("buckets", 32, 4, 64, step=2),
-            "max_distance": controls.stops("maximum distance", 128, MAX_DISTANCES),
-            "offset": controls.integer("key − query, j − i", -20, -256, 256),
+            "max_distance": controls.stops("max distance M", 128, MAX_DISTANCES),
+            "offset": controls.integer("key − query", -50, -256, 256),
         }
 
     def couple(self, name):

@@ -64,7 +64,7 @@ class BiasAndWeights(Panel[BiasedWeights]):
             "seed": controls.integer("content number", 1, 0, self._excerpt.n_heads - 1),
             "query": controls.integer("query i", 40, 0, LENGTH - 1),
             "num_buckets": controls.integer("T5: buckets", 32, 4, 64, step=2),
-            "max_distance": controls.stops("T5: max distance", 128, (33, 48, 64, 128, 256)),
+            "max_distance": controls.stops("T5: distance M", 128, (33, 48, 64, 128, 256)),
             "divided": controls.switch("divide by √K where it does not belong"),
         }
 
@@ -128,7 +128,7 @@ class BiasAndWeights(Panel[BiasedWeights]):
             Row("without the bias", ", ".join(number(data.plain[i, i - d], 4) for d in back), WITHOUT),
             Row("strongest key, its weight", f"{last}, {number(data.biased[i, last], 4)}", WITH),
             Row("keys effectively read, exp H", f"{number(biased, 2)} of {int(data.visible[i].sum())}", WITH),
-            Row("without the bias", number(plain, 2), WITHOUT),
+            Row("the same without the bias", number(plain, 2), WITHOUT),
             Row("spread of the content's logits", number(data.spread, 4)),
             Row("learned numbers, once for all layers", f"{data.parameters:,}"),
             Row("stored in the cache for positions", "0 bytes"),
