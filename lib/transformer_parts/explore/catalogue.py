@@ -12,6 +12,8 @@ from transformer_parts.explore.norms import NormBars, NormResidual, NormSphere
 from transformer_parts.explore.order import Reordering
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.position_precision import PositionPrecision
+from transformer_parts.explore.positions import PositionTable
+from transformer_parts.explore.positions_shift import ShiftMatrix
 from transformer_parts.explore.relative_bias import T5Buckets
 from transformer_parts.explore.relative_bias_slopes import AlibiSlopes
 from transformer_parts.explore.relative_bias_weights import BiasAndWeights
@@ -24,6 +26,8 @@ from transformer_parts.explore.rope_scores_spectrum import RopeSpectrum
 
 PANELS: tuple[type[Panel], ...] = (
     Reordering,
+    PositionTable,
+    ShiftMatrix,
     T5Buckets,
     AlibiSlopes,
     BiasAndWeights,

@@ -1,0 +1,112 @@
+"""The sinusoidal table as a heat map, two of its rows, and their inner product against the shift."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.heat_map import HeatMap
+from transformer_parts.draw.view import View
+
+HERE, SHIFTED, PRODUCT = theme.FIRST, theme.SECOND, theme.THIRD
+
+
+@dataclass(frozen=True)
+class Table:
+    """A sinusoidal table, a position p in it and another, p + k.
+
+    Attributes
+    ----------
+    table : ndarray, shape (L, D)
+        The vectors of the positions 0 … L − 1.
+    shifts : ndarray, shape (N,)
+        k, from −(L − 1) to L − 1.
+    products : ndarray, shape (N,)
+        PE[p]·PE[p + k] for each shift, at any p.
+    position, shift : int
+        p and k.
+    here, moved : ndarray, shape (D,)
+        PE[p] and PE[p + k].
+    wavelengths : (float, float)
+        Of the first and the last pair of channels, in positions.
+    """
+
+    table: NDArray
+    shifts: NDArray
+    products: NDArray
+    position: int
+    shift: int
+    here: NDArray
+    moved: NDArray
+    wavelengths: tuple[float, float]
+
+    @property
+    def product(self) -> float:
+        """The inner product of the two vectors, computed from them."""
+        return float(self.here @ self.moved)
+
+
+class TableView(View[Table]):
+    """Above, the table: positions to the right, channels downwards; below, the inner product against the shift.
+
+    Frames mark p and p + k.  The diamond is computed from the two columns, the curve from the shift alone.
+    """
+
+    size = (680, 500)
+
+    def build(self) -> None:
+        self.table_axes = theme.style(self.fig.add_axes((0.1, 0.55, 0.88, 0.395)), x="$p$", y="$c$", grid=False)
+        self.curve_axes = theme.style(self.fig.add_axes((0.1, 0.115, 0.88, 0.305)), x="$k$", y=r"$PE_p \cdot PE_{p+k}$")
+        for axes in (self.table_axes, self.curve_axes):
+            axes.yaxis.set_label_coords(-0.065, 0.5)
+            axes.xaxis.set_major_locator(MaxNLocator(9, integer=True))
+            axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        self.curve_axes.axhline(0, color=theme.FAINT, linewidth=theme.THIN)
+        self.cells = self.moving(HeatMap(self.table_axes))
+        self.here_frame = self._line(self.table_axes, color=HERE, linewidth=theme.LINE, clip_on=False, zorder=5)
+        self.moved_frame = self._line(
+            self.table_axes, color=SHIFTED, linewidth=theme.LINE, clip_on=False, zorder=5, linestyle=(0, (3, 1.5))
+        )
+        self.symbols = [
+            self.moving(
+                self.table_axes.text(
+                    0, 1.015, symbol, color=colour, fontsize=theme.SYMBOL, va="bottom", ha="center",
+                    transform=self.table_axes.get_xaxis_transform(),
+                )
+            )
+            for symbol, colour in (("$p$", HERE), ("$p+k$", SHIFTED))
+        ]  # fmt: skip
+        self.curve = self._line(self.curve_axes, color=PRODUCT, linewidth=theme.LINE, zorder=3)
+        self.half = self._line(self.curve_axes, color=theme.INK, linewidth=theme.THIN, linestyle="--", zorder=2)
+        self.marker = self._line(
+            self.curve_axes, color=PRODUCT, marker="D", markersize=10, markeredgecolor=theme.INK, zorder=6
+        )
+
+    def _line(self, axes, **look) -> Line2D:
+        (line,) = axes.plot([], [], **look)
+        return self.moving(line)
+
+    def update(self, data: Table) -> Self:
+        length, width = data.table.shape
+        self.limits(self.table_axes, x=(-0.5, length - 0.5), y=(width - 0.5, -0.5))
+        top = width / 2
+        self.limits(self.curve_axes, x=(data.shifts[0] - 0.5, data.shifts[-1] + 0.5), y=(-0.45 * top, 1.1 * top))
+        self.cells.set_cells(data.table.T, 1.0)
+        places = (data.position, data.position + data.shift)
+        for frame, place in zip((self.here_frame, self.moved_frame), places, strict=True):
+            # A frame is at least three device-independent pixels wide, however narrow its column.
+            half = max(0.5, 0.004 * length)
+            left, right = place - half, place + half
+            frame.set_data([left, right, right, left, left], [-0.5, -0.5, width - 0.5, width - 0.5, -0.5])
+            frame.set_visible(0 <= place < length)
+        apart = abs(data.shift) > 0.06 * length
+        for text, place, shown in zip(self.symbols, places, (True, apart), strict=True):
+            text.set_position((place, 1.015))
+            text.set_visible(shown and 0 <= place < length)
+        self.curve.set_data(data.shifts, data.products)
+        self.half.set_data([data.shifts[0], data.shifts[-1]], [top, top])
+        self.marker.set_data([data.shift], [data.product])
+        return self
