@@ -14,17 +14,21 @@ LIVE_FORMAT = "jpeg"
 
 def live(canvas: FigureCanvasAgg) -> bytes:
     """Return what the canvas shows, encoded for the page while a hand is on a slider."""
-    return _encode(canvas, format="JPEG", quality=95, subsampling=0)
+    # Read as RGBX the pixels need no conversion, which would take as long as a third of the encoding.
+    return _encoded(_image(canvas, "RGBX"), format="JPEG", quality=95, subsampling=0)
 
 
 def still(canvas: FigureCanvasAgg) -> bytes:
     """Return what the canvas shows as a lossless PNG."""
-    return _encode(canvas, format="PNG", optimize=True)
+    return _encoded(_image(canvas, "RGBA").convert("RGB"), format="PNG", optimize=True)
 
 
-def _encode(canvas: FigureCanvasAgg, **options) -> bytes:
+def _image(canvas: FigureCanvasAgg, mode: str) -> Image.Image:
+    size = canvas.get_width_height(physical=True)
+    return Image.frombuffer(mode, size, canvas.buffer_rgba(), "raw", mode, 0, 1)
+
+
+def _encoded(image: Image.Image, **options) -> bytes:
     buffer = io.BytesIO()
-    width, height = canvas.get_width_height(physical=True)
-    image = Image.frombuffer("RGBA", (width, height), canvas.buffer_rgba(), "raw", "RGBA", 0, 1)
-    image.convert("RGB").save(buffer, **options)
+    image.save(buffer, **options)
     return buffer.getvalue()
