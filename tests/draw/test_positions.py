@@ -49,3 +49,11 @@ def test_the_diamond_is_computed_from_the_vectors(view):
     assert view.marker.get_ydata() == [pytest.approx(float(data.table[2] @ data.table[5]))]
     assert view.curve.get_ydata().tolist() == data.products.tolist()
     assert view.half.get_ydata() == [3, 3]
+
+
+@pytest.mark.parametrize("least", [1.0, -0.5, -1.2, -1.3, -3.0])
+def test_the_curve_lies_within_its_axes(view, least):
+    data = table()
+    view.update(Table(**{**vars(data), "products": np.linspace(least, 3, 17)}))
+    low, high = view.curve_axes.get_ylim()
+    assert low < least <= 3 < high

@@ -66,6 +66,10 @@ class TableView(View[Table]):
             axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         self.curve_axes.axhline(0, color=theme.FAINT, linewidth=theme.THIN)
         self.cells = self.moving(HeatMap(self.table_axes))
+        # White under the dashed frame sets it off from cells as red as itself.
+        self.moved_ground = self._line(
+            self.table_axes, color=theme.PAPER, linewidth=2 * theme.LINE + 0.5, clip_on=False, zorder=4.5
+        )
         self.here_frame = self._line(self.table_axes, color=HERE, linewidth=theme.LINE, clip_on=False, zorder=5)
         self.moved_frame = self._line(
             self.table_axes, color=SHIFTED, linewidth=theme.LINE, clip_on=False, zorder=5, linestyle=(0, (3, 1.5))
@@ -93,11 +97,13 @@ class TableView(View[Table]):
         length, width = data.table.shape
         self.limits(self.table_axes, x=(-0.5, length - 0.5), y=(width - 0.5, -0.5))
         top = width / 2
-        self.limits(self.curve_axes, x=(data.shifts[0] - 0.5, data.shifts[-1] + 0.5), y=(-0.45 * top, 1.1 * top))
+        low = -0.45 * top if data.products.min() > -0.42 * top else -1.1 * top
+        self.limits(self.curve_axes, x=(data.shifts[0] - 0.5, data.shifts[-1] + 0.5), y=(low, 1.1 * top))
         self.cells.set_cells(data.table.T, 1.0)
         places = (data.position, data.position + data.shift)
-        for frame, place in zip((self.here_frame, self.moved_frame), places, strict=True):
-            # A frame is at least three device-independent pixels wide, however narrow its column.
+        frames = (self.here_frame, self.moved_ground, self.moved_frame)
+        for frame, place in zip(frames, (places[0], places[1], places[1]), strict=True):
+            # Never so narrow that it covers its column.
             half = max(0.5, 0.004 * length)
             left, right = place - half, place + half
             frame.set_data([left, right, right, left, left], [-0.5, -0.5, width - 0.5, width - 0.5, -0.5])

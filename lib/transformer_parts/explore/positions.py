@@ -40,7 +40,7 @@ class PositionTable(Panel[Table]):
         return {
             "seq_len": controls.integer("positions L", 128, 8, 512, step=8),
             "d_model": controls.integer("width d", 64, 2, 512, step=2),
-            "base": controls.power("base", 10000.0, 1.0, 1e6, per_decade=6, form=",.4g"),
+            "base": controls.power("base", 10000.0, 10, 1e6, per_decade=6, form=",.0f"),
             "position": controls.integer("position p", 20, 0, 127),
             "shift": controls.integer("shift k", 8, -20, 107),
         }

@@ -42,7 +42,7 @@ class ShiftMatrix(Panel[Shifted]):
             "shift": controls.integer("shift k", 3, -100, 100),
             "off": controls.integer("tried for k plus", 0, -5, 5),
             "position": controls.integer("position p", 5, 0, LENGTH - 1),
-            "base": controls.power("base", 10000.0, 1.0, 1e6, per_decade=6, form=",.4g"),
+            "base": controls.power("base", 10000.0, 10, 1e6, per_decade=6, form=",.0f"),
         }
 
     def make_view(self):
