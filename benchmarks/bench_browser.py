@@ -116,6 +116,7 @@ class Form:
     kind: str
     cell: int
     label: str
+    keys: tuple[str, str]
     presses: int = 0
     waits: list[float] = field(default_factory=list)
     gaps: list[float] = field(default_factory=list)
@@ -135,7 +136,7 @@ class Form:
     def press(self) -> None:
         """Press an arrow key and note the milliseconds until the new picture was on the screen."""
         self.look()
-        self.page.keyboard.press("ArrowLeft" if self.presses % 2 else "ArrowRight")
+        self.page.keyboard.press(self.keys[self.presses % 2])
         self.presses += 1
         self.page.wait_for_function("() => tpLog.shown.length > 0")
         self.waits.append(self.page.evaluate("() => tpLog.shown[0] - tpLog.input[0]"))
@@ -167,18 +168,25 @@ class Form:
         return 1000 * float(np.median(times))
 
 
-def moved_slider(panel: Panel) -> str:
-    """Return the label of the slider to move: the first, that of the play button before others, whose step is seen."""
+def moved_slider(panel: Panel) -> tuple[str, tuple[str, str]]:
+    """Return the label of the slider to move and the keys for a step and the step back.
+
+    It is the first slider whose step changes the picture.
+    """
     before = panel.frame()
-    for name in sorted(panel.controls, key=lambda name: name != panel.play):
-        control = panel.controls[name]
-        if type(control).__name__ == "IntSlider" and control.value + control.step <= control.max:
-            panel.set(**{name: control.value + control.step})
-            seen = panel.frame() != before
-            panel.reset()
-            if seen:
-                return control.description
-    raise ValueError(f"{type(panel).__name__}: got no whole-number slider that changes the picture, want one")
+    for name, control in panel.controls.items():
+        if not type(control).__name__.endswith("Slider"):
+            continue
+        values = [option[1] for option in control.options] if hasattr(control, "options") else None
+        values = values or range(control.min, control.max + 1, control.step)
+        at_end = control.value == values[-1]
+        panel.set(**{name: values[values.index(control.value) + (-1 if at_end else 1)]})
+        seen = panel.frame() != before
+        panel.reset()
+        if seen:
+            keys = ("ArrowRight", "ArrowLeft")
+            return control.description, keys[::-1] if at_end else keys
+    raise ValueError(f"{type(panel).__name__}: got no slider that changes the picture, want one")
 
 
 def heaviest(rounds: int = 5) -> type[Panel]:
@@ -209,8 +217,8 @@ def measure(page: Page, panel_classes: list[type[Panel]], presses: int, seconds:
     """Measure each picture in each form, in turns."""
     forms = []
     for panel_class in panel_classes:
-        label = moved_slider(panel_class())
-        group = [Form(page, panel_class, kind, len(forms) + 1 + i, label) for i, kind in enumerate(CELLS)]
+        moved = moved_slider(panel_class())
+        group = [Form(page, panel_class, kind, len(forms) + 1 + i, *moved) for i, kind in enumerate(CELLS)]
         for form in group:
             form.press()
             form.waits.clear()

@@ -6,10 +6,14 @@ import re
 import lab
 import numpy as np
 import pytest
+from explorer_page import places
 from PIL import Image
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
+
+# What is the same code for all panels is looked at on one of them.
+on_one_panel = pytest.mark.parametrize("place", places()[:1], ids=str, indirect=True)
 
 # Way of the mouse: from left to right, without a step back.
 ONE_WAY = np.linspace(0.05, 0.95, 60)
@@ -57,6 +61,7 @@ def is_blank(picture: np.ndarray) -> bool:
     return np.ptp(picture) < 64
 
 
+@on_one_panel
 def test_a_blank_picture_would_be_on_film(explorer):
     with explorer.film() as film:
         explorer.picture.evaluate("image => { image.style.visibility = 'hidden'; }")
@@ -104,6 +109,7 @@ def test_presets_by_key_give_the_worked_numbers_and_reset_goes_back(explorer):
     assert (explorer.shown(), explorer.numbers()) == (picture, numbers)
 
 
+@on_one_panel
 def test_an_error_is_shown_and_the_next_good_value_takes_it_away(explorer):
     control = explorer.moving_control()
     picture, numbers = explorer.shown(), explorer.numbers()
