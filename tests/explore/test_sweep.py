@@ -26,12 +26,14 @@ from transformer_parts.explore.readout import Row
 JOINT_SETTINGS = 200
 # Menus and switches are tried whole, and so are sliders over up to this many whole numbers.
 MOST_INTEGERS = 300
-MOST_OPTIONS = 60
+MOST_OPTIONS = 40
 
 
 @pytest.fixture(autouse=True)
 def _hash_in_place_of_encoding(monkeypatch):
     monkeypatch.setattr(frame, "live", lambda canvas: hashlib.sha1(canvas.buffer_rgba()).digest())
+    # One device pixel per CSS pixel: a quarter of the pixels, all of the artists.
+    monkeypatch.setattr(View.__init__, "__defaults__", (1.0,))
 
 
 @pytest.fixture(params=PANELS, ids=lambda panel: panel.__name__)
