@@ -5,6 +5,7 @@ that it must let pass.
 """
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -411,6 +412,16 @@ def test_start_page_leads_to_every_notebook():
     for start in (notebook for notebook in NOTEBOOKS if not notebook.is_concept):
         linked = set(re.findall(r"\]\(([^)]+\.ipynb)\)", start.text))
         assert linked == {n.path.name for n in NOTEBOOKS if n.path.parent == start.path.parent} - {start.path.name}
+
+
+def test_notebooks_lead_on_in_the_order_of_the_start_page():
+    start, *concepts = (notebook for notebook in NOTEBOOKS if notebook.path.parent.name == "en")
+    table = next(cell.source for cell in start.prose if "| Notebook |" in cell.source)
+    assert re.findall(r"\((\w+\.ipynb)\)", table) == [notebook.path.name for notebook in concepts]
+    for notebook, following in itertools.pairwise(concepts):
+        name, target = re.search(r"\*\*Next:\*\* \[(.*?)\]\((.*?)\)", notebook.prose[-1].source).groups()
+        assert target == following.path.name
+        assert following.prose[0].source.startswith(f"# {name}")
 
 
 def test_every_panel_is_shown_in_one_notebook():
