@@ -77,7 +77,7 @@ def test_everything_fits_at_every_width(width):
 def test_numbers_are_those_of_the_channels_in_each_row():
     order = rope_layout.permutation(6, "split")
     view = LayoutsView().update(layouts(6, order=order))
-    assert [view.figures.index(path) for path in view.numbers.get_paths()] == order.tolist()
+    assert [view.numbers._shapes.index(path) for path in view.numbers.get_paths()] == order.tolist()
 
 
 def test_matrix_shows_rows_as_moved_and_as_needed():

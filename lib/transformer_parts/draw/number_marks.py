@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
-from matplotlib.transforms import Affine2D
+from matplotlib.transforms import Affine2D, Transform
 from numpy.typing import ArrayLike
 
 from transformer_parts.draw import theme
@@ -17,14 +17,20 @@ class NumberMarks(PathCollection):
     Parameters
     ----------
     axes : Axes
-        Where they stand; places are fractions of its width and height, and may lie outside.
+        Where they stand; places may lie outside.
     count : int
         How many numbers there are.
+    coordinates : Transform, optional
+        What places are given in; fractions of the width and height of `axes` by default.
     """
 
-    def __init__(self, axes: Axes, count: int):
+    def __init__(self, axes: Axes, count: int, coordinates: Transform | None = None):
         super().__init__(
-            [], offsets=np.empty((0, 2)), offset_transform=axes.transAxes, facecolor=theme.INK, linewidth=0
+            [],
+            offsets=np.empty((0, 2)),
+            offset_transform=coordinates or axes.transAxes,
+            facecolor=theme.INK,
+            linewidth=0,
         )
         self._shapes = tuple(_centred(str(number)) for number in range(count))
         self.set_transform(Affine2D().scale(axes.figure.dpi / 72))

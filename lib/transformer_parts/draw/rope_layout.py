@@ -5,15 +5,13 @@ from typing import Self
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
-from matplotlib.path import Path
-from matplotlib.textpath import TextPath
 from matplotlib.ticker import LinearLocator
-from matplotlib.transforms import Affine2D
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.number_marks import NumberMarks
 from transformer_parts.draw.view import View
 
 RIGHT, READ, DIFFERENCE = theme.FIRST, theme.SECOND, theme.THIRD
@@ -77,19 +75,7 @@ class LayoutsView(View[Layouts]):
         (dots,) = self.arcs_axes.plot([], [], color=theme.INK, linestyle="", marker="o", zorder=3)
         self.dots = self.moving(dots)
         self.trained_arcs, self.turned_arcs = self._arcs(RIGHT), self._arcs(READ)
-        # As shapes in one collection: sixteen texts would take ten times as long to draw.
-        self.figures = tuple(_centred(str(channel)) for channel in range(NUMBERED))
-        self.numbers = self.moving(
-            PathCollection(
-                [],
-                offsets=np.empty((0, 2)),
-                offset_transform=self.arcs_axes.transData,
-                facecolor=theme.INK,
-                linewidth=0,
-            )
-        )
-        self.numbers.set_transform(Affine2D().scale(self.fig.dpi / 72))
-        self.arcs_axes.add_collection(self.numbers, autolim=False)
+        self.numbers = self.moving(NumberMarks(self.arcs_axes, NUMBERED, self.arcs_axes.transData))
 
         self.matrix_axes = theme.style(self.fig.add_axes((0.70, 0.605, 0.285, 0.3727)), grid=False)
         self.matrix_axes.set(xlim=(0, 1), ylim=(1, 0), xticks=[], yticks=[])
@@ -147,8 +133,8 @@ class LayoutsView(View[Layouts]):
         numbered = width <= NUMBERED
         self.dots.set_data(places, np.zeros(width))
         self.dots.set_markersize(0.0 if numbered else max(1.5, 200 / width))
-        self.numbers.set_paths([self.figures[channel] for channel in data.order] if numbered else [])
-        self.numbers.set_offsets(np.stack([places, np.zeros(width)], axis=-1) if numbered else np.empty((0, 2)))
+        numbers = data.order if numbered else data.order[:0]
+        self.numbers.set_numbers(numbers, np.stack([places, np.zeros(width)], axis=-1)[: len(numbers)])
         start = 0.1 if numbered else 0.035
         widest = max(0.25, *(np.abs(np.diff(places[pairs])).max() for pairs in (data.trained, data.turned)))
         _join(self.trained_arcs, places[data.trained], start, (0.98 - start) / widest**0.5)
@@ -189,11 +175,6 @@ def _join(arcs: LineCollection, ends: NDArray, start: float, height: float) -> N
     arcs.set_segments(np.stack([middle + half * _ARC.real, start + rise * _ARC.imag], axis=-1))
     fastest = 2.6 if len(ends) <= 16 else 1.6
     arcs.set_linewidth(np.linspace(fastest, 0.3 * fastest, len(ends)))
-
-
-def _centred(text: str) -> Path:
-    path = TextPath((0, 0), text, size=theme.TEXT)
-    return path.transformed(Affine2D().translate(*-path.get_extents().get_points().mean(axis=0)))
 
 
 def _span(*series: NDArray) -> tuple[float, float]:
