@@ -66,6 +66,17 @@ def test_presets_of_the_rule(panel, preset, steps, ruled, matched):
     assert page["budget matched by the rule?"] == matched
 
 
+@pytest.mark.parametrize(
+    ("d_model", "plain", "multiple_of", "ruled"),
+    [(8, 1, 1024, "24,576 (192.0000)"), (8, 8, 1024, "24,576 (24.0000)"), (512, 4, 4096, "6,291,456 (3.0000)")],
+)
+def test_many_times_the_budget_is_not_called_rounding(panel, d_model, plain, multiple_of, ruled):
+    panel.set(d_model=d_model, plain=plain, multiplier=1.0, multiple_of=multiple_of)
+    page = table(panel)
+    assert [value for label, value in page.items() if label.startswith("gated, by the rule")] == [ruled]
+    assert page["budget matched by the rule?"] == "no"
+
+
 def test_multiplier_and_alignment_are_different_things(panel):
     """Without the multiplier no alignment leads from 10922 to 14336; with it none is far from it."""
     widths = {

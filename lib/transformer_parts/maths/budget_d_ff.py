@@ -6,6 +6,9 @@ from typing import Literal
 from transformer_parts.maths import require
 from transformer_parts.maths.budget_config import FFN_MATRICES
 
+#: The most that rounding may change a budget, as a share of it, and still be called rounding.
+MOST_BY_ROUNDING = 0.05
+
 
 def ffn_parameters(kind: Literal["gated", "mlp"], d_model: int, d_ff: int, bias: bool = False) -> int:
     """Count one feed-forward layer: 2·D·F ("mlp") or 3·D·F ("gated"), and its biases if any.
@@ -172,7 +175,7 @@ class BudgetMatch:
     reference : int
         The plain layer's.
     verdict : {"equal", "rounded", "different"}
-        "rounded" where alignment alone explains the difference.
+        "rounded" where alignment explains the difference and the difference is small.
     """
 
     parameters: int
@@ -201,7 +204,8 @@ def match_budget(
     """Compare a feed-forward layer with a plain one of width `reference_d_ff` (4·D if not told); no biases.
 
     The verdict is "equal" for the same number, "rounded" where the width is less than one multiple away from
-    the equal one, so that rounding alone explains the difference, and otherwise "different".
+    the equal one and the difference at most `MOST_BY_ROUNDING`, 5 % of the reference, and otherwise "different":
+    a multiple that is as large as the width itself explains any difference and makes no budget match.
 
     Parameters
     ----------
@@ -243,5 +247,6 @@ def match_budget(
     reference = ffn_parameters("mlp", d_model, require.integer("reference_d_ff", reference_d_ff))
     one_multiple = ffn_parameters(kind, d_model, require.integer("multiple_of", multiple_of))
     excess = abs(parameters - reference)
-    verdict = "equal" if excess == 0 else "rounded" if excess < one_multiple else "different"
+    rounded = excess < one_multiple and excess <= MOST_BY_ROUNDING * reference
+    verdict = "equal" if excess == 0 else "rounded" if rounded else "different"
     return BudgetMatch(parameters, reference, verdict)
