@@ -5,7 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NOTEBOOK ?= notebooks/en/00_start_here.ipynb
+START := notebooks/en/00_start_here.ipynb
 # The superuser of a container may start JupyterLab; nobody else needs the flag.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
@@ -29,18 +29,18 @@ $(VENV)/.oracles: $(VENV)/.installed requirements-oracles.txt
 	@touch $@
 
 lab: $(VENV)/.installed ## install and open JupyterLab on the start page
-	$(BIN)/jupyter lab $(LAB_ARGS) $(NOTEBOOK)
+	$(BIN)/jupyter lab $(LAB_ARGS) --LabApp.default_url=/lab/tree/$(START)
 
 # In CI nothing is skipped: the optional oracles and the weights are fetched, and Chromium must be there.
 test: $(VENV)/.installed $(if $(CI),$(VENV)/.oracles weights) chromium ## run every test
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not browser"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not browser"
 	$(BIN)/python -m pytest -n auto --dist loadfile --nbval --nbval-cell-timeout=120 notebooks
 	$(BIN)/python -m pytest -m browser
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
 
 test-fast: $(VENV)/.installed ## run the tests without browser and notebooks
-	$(BIN)/python -m pytest -n auto --dist loadfile -m "not browser"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not browser"
 
 oracles: $(VENV)/.oracles ## install PyTorch and transformers, which some tests compare with
 

@@ -173,3 +173,37 @@ def test_verdict_is_shown_as_words_and_escaped():
     assert repr(verdict) == "✗ That is the square <b>of x</b>."
     assert verdict._repr_html_() == '<p role="status">✗ That is the square &lt;b&gt;of x&lt;/b&gt;.</p>'
     assert repr(EXERCISE.check(double)).startswith("✓ Right")
+
+
+@pytest.mark.parametrize("answer", ["3.0", b"3.0", np.datetime64("2020-01-01"), 10**400])
+def test_what_is_no_number_is_not_read_as_one(answer):
+    verdict = EXERCISE.check(lambda *_: answer)
+    assert not verdict.passed
+    assert verdict.mistake == "no numbers"
+
+
+def test_a_result_that_cannot_be_read_is_no_number():
+    class Stubborn:
+        def __array__(self, *args, **kwargs):
+            raise RuntimeError("no")
+
+    assert EXERCISE.check(lambda *_: Stubborn()).mistake == "no numbers"
+
+
+def test_leaving_is_an_answer_too():
+    def leave(*_):
+        raise SystemExit
+
+    assert "SystemExit" in EXERCISE.check(leave).message
+
+
+def test_the_line_that_failed_is_named():
+    source = "def answer(x, n):\n    y = x\n    return y + undefined\n"
+    scope = {}
+    exec(compile(source, "<cell>", "exec"), scope)
+    assert "(line 3 of its cell)" in EXERCISE.check(scope["answer"]).message
+
+
+def test_a_result_in_float32_is_told_so():
+    verdict = EXERCISE.check(lambda x, n: double(x, n).astype(np.float32))
+    assert (verdict.passed, verdict.mistake) == (False, "precision")

@@ -50,9 +50,7 @@ def stops(label: str, value: int, numbers: Iterable[int], *, form: str = ",") ->
 
 def named(label: str, options: Mapping[str, object], value: object) -> widgets.SelectionSlider:
     """Return a slider over things in an order of their own: names are shown, values used."""
-    return widgets.SelectionSlider(
-        options=tuple(options.items()), value=value, description=label, style=dict(_STYLE), layout=dict(_LAYOUT)
-    )
+    return _selection(label, value, tuple(options.items()))
 
 
 def _over(grid: Sequence[float], label: str, value: float, form: str, also: Iterable[float]) -> widgets.SelectionSlider:
@@ -60,13 +58,15 @@ def _over(grid: Sequence[float], label: str, value: float, form: str, also: Iter
 
 
 def _slider(label: str, value: float, numbers: Sequence[float], form: str) -> widgets.SelectionSlider:
-    return widgets.SelectionSlider(
-        options=[(format(number, form), number) for number in numbers],
-        value=value,
-        description=label,
-        style=dict(_STYLE),
-        layout=dict(_LAYOUT),
+    return _selection(label, value, [(format(number, form), number) for number in numbers])
+
+
+def _selection(label: str, value: object, options: Sequence[tuple[str, object]]) -> widgets.SelectionSlider:
+    slider = widgets.SelectionSlider(
+        options=options, value=value, description=label, style=dict(_STYLE), layout=dict(_LAYOUT)
     )
+    # The page lets one type into the value shown beside it, and then does not read it: see style.css.
+    return slider.add_class("tp-stops")
 
 
 def choice(label: str, options: Sequence[str] | Mapping[str, object], value: object) -> widgets.Dropdown:

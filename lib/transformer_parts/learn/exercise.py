@@ -4,6 +4,7 @@ A checker runs the reader's function on inputs that the reader has not seen.  Wh
 with what each known mistake gives on the same inputs, and the mistake is named.
 """
 
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -125,8 +126,8 @@ class Exercise:
             given = _copies(arguments)
             try:
                 result = function(*given)
-            except Exception as error:  # whatever the reader's code raises is an answer to the reader
-                return Verdict(False, f"Your function stopped with {type(error).__name__}: {error}")
+            except (Exception, SystemExit) as error:  # whatever the reader's code raises is an answer to the reader
+                return Verdict(False, f"Your function stopped with {type(error).__name__}: {error}{_line_of(error)}")
             if not all(map(_same, given, arguments)):
                 return Verdict(False, "Your function changed its input in place; return a new array.", "input changed")
             wanted = np.asarray(self.solution(*_copies(arguments)))
@@ -142,7 +143,17 @@ class Exercise:
             pairs = zip(results, made, strict=True)
             if all(m.shape == r.shape and np.abs(r - m).max() <= self.tolerance for (r, _), m in pairs):
                 return Verdict(False, mistake.message, mistake.name)
+        largest = max(float(np.abs(wanted).max()) for _, wanted in results)
+        if worst <= 1e-5 * largest:
+            return Verdict(False, f"Almost: differences up to {worst:.1e}. Compute in float64.", "precision")
         return Verdict(False, f"Not yet: the largest difference from the right result is {worst:.3g}.")
+
+
+def _line_of(error: BaseException) -> str:
+    """Return where the reader's own code stopped: the innermost line of the cell or file it began in."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    lines = [frame.lineno for frame in frames if frame.filename == frames[0].filename]
+    return f" (line {lines[-1]} of its cell)" if lines else ""
 
 
 def _copies(arguments: tuple) -> tuple:
@@ -157,12 +168,15 @@ def _refusal(result: object, wanted: np.ndarray) -> Verdict | None:
     """Return what is wrong with the kind of a result, whatever its numbers."""
     if result is None or result is Ellipsis:
         return Verdict(False, "Nothing came back yet: let your function return its result.", "nothing returned")
+    no_numbers = Verdict(False, f"Your function returned {type(result).__name__}, want numbers.", "no numbers")
     try:
         if np.iscomplexobj(result):
             return Verdict(False, "Your function returned complex numbers, want real ones.", "complex")
+        if np.asarray(result).dtype.kind not in "biufO":  # text and dates would be read as numbers
+            return no_numbers
         numbers = np.asarray(result, dtype=float)
-    except (TypeError, ValueError):
-        return Verdict(False, f"Your function returned {type(result).__name__}, want numbers.", "no numbers")
+    except Exception:  # a result may be an object that does anything when it is read
+        return no_numbers
     if numbers.shape != wanted.shape:
         return Verdict(False, f"Your result has shape {numbers.shape}, want {wanted.shape}.", "shape")
     if not np.isfinite(numbers).all():

@@ -44,6 +44,11 @@ ROTATE = Exercise(
             "You turn clockwise. Counter-clockwise is (a·cos − b·sin, a·sin + b·cos): look at the sign of the sines.",
         ),
         Mistake(
+            "positions from 1",
+            _with_angle(lambda p, theta, base, d: (p + 1) * theta),
+            "You turn by one position too many: positions count from 0, and the vector at 0 is not turned.",
+        ),
+        Mistake(
             "position squared",
             _with_angle(lambda p, theta, base, d: p**2 * theta),
             "Your angle grows with the square of the position; it is position times frequency, so that differences of"
