@@ -67,8 +67,10 @@ def _angle_solution(position, theta, trained_length, length):
 
 def _angle_inputs(rng):
     trained_length = int(rng.choice([512, 2048, 4096]))
-    length = trained_length * int(rng.choice([2, 3, 8]))
-    return int(rng.integers(trained_length, length)), float(rng.uniform(0.05, 1.0)), trained_length, length
+    factor = int(rng.choice([2, 3, 8]))
+    # Beyond the trained length and no multiple of the factor: there, rounding the scaled position would change nothing.
+    position = factor * int(rng.integers(-(-trained_length // factor), trained_length)) + int(rng.integers(1, factor))
+    return position, float(rng.uniform(0.05, 1.0)), trained_length, trained_length * factor
 
 
 PI_ANGLE = Exercise(
