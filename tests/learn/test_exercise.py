@@ -207,3 +207,10 @@ def test_the_line_that_failed_is_named():
 def test_a_result_in_float32_is_told_so():
     verdict = EXERCISE.check(lambda x, n: double(x, n).astype(np.float32))
     assert (verdict.passed, verdict.mistake) == (False, "precision")
+
+
+def test_a_large_count_that_is_one_too_high_is_no_matter_of_precision():
+    count = Exercise("count(n): n", lambda n: n, lambda rng: (int(rng.integers(10**7, 10**9)),), (), ())
+    verdict = count.check(lambda n: n + 1)
+    assert (verdict.passed, verdict.mistake) == (False, None)
+    assert "largest difference from the right result is 1." in verdict.message

@@ -144,7 +144,8 @@ class Exercise:
             if all(m.shape == r.shape and np.abs(r - m).max() <= self.tolerance for (r, _), m in pairs):
                 return Verdict(False, mistake.message, mistake.name)
         largest = max(float(np.abs(wanted).max()) for _, wanted in results)
-        if worst <= 1e-5 * largest:
+        counts = all(wanted.dtype.kind in "biu" for _, wanted in results)  # one too many is no matter of rounding
+        if worst <= 1e-5 * largest and not counts:
             return Verdict(False, f"Almost: differences up to {worst:.1e}. Compute in float64.", "precision")
         return Verdict(False, f"Not yet: the largest difference from the right result is {worst:.3g}.")
 
