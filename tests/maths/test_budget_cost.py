@@ -110,12 +110,24 @@ def test_cache_of_nothing_and_of_parts_of_a_byte():
     tiny = dataclasses.replace(SMALL, n_layers=1, n_heads=1, n_kv_heads=1, head_dim=1)
     assert kv_cache_bytes(tiny, 1, 0.25) == 1
     assert isinstance(kv_cache_bytes(SMALL, 7, 0.5), int)
+    assert kv_cache_bytes(tiny, 5, 0.1) == 1
+
+
+@pytest.mark.parametrize("tokens", [2**53 + 1, 10**40 + 1, 10**400 + 1])
+def test_cache_is_exact_at_any_size(tokens):
+    values = 2 * 3 * 2 * 5 * tokens
+    assert kv_cache_bytes(SMALL, tokens, 2) == kv_cache_bytes(SMALL, tokens, 2.0) == 2 * values
+    assert kv_cache_bytes(SMALL, tokens, 0.5) == values // 2
+    assert kv_cache_bytes(SMALL, 1, 2**53 + 1) == 60 * (2**53 + 1)
 
 
 @pytest.mark.parametrize(
     ("call", "name"),
     [
+        (lambda: flops_per_token(None, 1), "config"),
         (lambda: flops_per_token(SMALL, 0), "context"),
+        (lambda: kv_cache_bytes(None, 1), "config"),
+        (lambda: kv_cache_bytes({"n_layers": 3}, 1), "config"),
         (lambda: flops_per_token(SMALL, 2.5), "context"),
         (lambda: kv_cache_bytes(SMALL, -1), "tokens"),
         (lambda: kv_cache_bytes(SMALL, 1.0), "tokens"),

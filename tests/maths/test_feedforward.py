@@ -199,7 +199,7 @@ def test_glu_names_the_argument_that_is_not_finite(x, w, name, bad):
         ({"w_out": np.ones((6, 5))}, r"w_out: got shape \(6, 5\), want shape \(7, D\)"),
         ({"b_in": np.ones(5)}, r"b_in: got shape \(5,\), want shape \(7,\)"),
         ({"b_out": np.ones(1)}, r"b_out: got shape \(1,\), want shape \(5,\)"),
-        ({"x": 1.0}, "x: .* want at least 1 axes"),
+        ({"x": 1.0}, "x: .* want at least 1 axis"),
         ({"w_in": [["a"]]}, "w_in: .* want real numbers"),
         ({"activation": "relu"}, "activation: got 'relu', want a function"),
         ({"activation": lambda h: h[..., :1]}, r"activation's result: got shape .*, want shape \(2, 3, 7\)"),

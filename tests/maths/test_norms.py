@@ -257,7 +257,7 @@ def test_epsilon_must_be_above_zero(norm, eps):
     [
         (lambda: rms_norm(np.ones((2, 3)), np.ones(2)), r"weight: got shape \(2,\), want shape \(3,\)"),
         (lambda: rms_norm(np.ones((2, 3)), np.ones((1, 3))), r"weight: got shape \(1, 3\), want shape \(3,\)"),
-        (lambda: rms_norm(np.ones(3), 2.0), "weight: .* want at least 1 axes"),
+        (lambda: rms_norm(np.ones(3), 2.0), "weight: .* want at least 1 axis"),
         (lambda: rms_norm(np.ones(3), [1, np.nan, 1]), r"weight: got nan at index \(1,\)"),
         (
             lambda: rms_norm(np.ones(3, np.float32), [1, 1e300, 1]),
@@ -265,7 +265,7 @@ def test_epsilon_must_be_above_zero(norm, eps):
         ),
         (lambda: layer_norm(np.ones(3), bias=np.ones(5)), r"bias: got shape \(5,\), want shape \(3,\)"),
         (lambda: layer_norm(np.ones(3), bias=[0, 0, np.inf]), r"bias: got inf at index \(2,\)"),
-        (lambda: rms_norm(1.0), r"x: got shape \(\), want at least 1 axes"),
+        (lambda: rms_norm(1.0), r"x: got shape \(\), want at least 1 axis"),
         (lambda: rms_norm(np.empty((2, 0))), r"x: got shape \(2, 0\), want no empty axis"),
         (lambda: layer_norm([1j, 2]), "x: got an array of complex128, want real numbers"),
         (lambda: layer_norm([[1, 2], [3]]), "x: got a list, want an array whose rows have one length"),

@@ -137,7 +137,7 @@ def test_the_float32_format_is_plain_rms_norm(layer):
         (([1.0, np.nan], [1.0, 1.0], 1e-6), "x: got nan at index"),
         (([1.0, 2.0], [1.0, np.inf], 1e-6), "weight: got inf at index"),
         (([1.0, 2.0], [1.0, 1.0], 0), "eps: got 0.0, want a finite number above 0"),
-        ((1.0, [1.0], 1e-6), "x: .* at least 1 axes"),
+        ((1.0, [1.0], 1e-6), "x: .* at least 1 axis"),
     ],
 )
 def test_bad_arguments_are_named(cast, arguments, message):
@@ -153,7 +153,7 @@ def test_bad_formats_and_ranges_are_named():
             function([1.0], "float16", accumulator="int8")
         with pytest.raises(ValueError, match=r"^x: got entries too large for float16"):
             function([70000.0], "float16")
-        with pytest.raises(ValueError, match=r"^x: .* at least 1 axes"):
+        with pytest.raises(ValueError, match=r"^x: .* at least 1 axis"):
             function(1.0, "float16")
     with pytest.raises(ValueError, match=r"^eps: got -1.0"):
         rms_norm_in([1.0], "float16", -1)

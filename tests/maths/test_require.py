@@ -110,7 +110,15 @@ class TestArray:
             ([True], "got an array of bool, want real numbers"),
             (None, "got an array of object, want real numbers"),
             ([None, 1.0], "got an array of object, want real numbers"),
-            (1.0, r"got shape \(\), want at least 1 axes"),
+            (
+                np.ma.masked_array([1.0, np.nan, 3.0], [False, True, True]),
+                "got a masked array, 2 of its entries masked, want every entry",
+            ),
+            (
+                np.ma.masked_array([1, 2], [True, False]),
+                "got a masked array, 1 of its entries masked, want every entry",
+            ),
+            (1.0, r"got shape \(\), want at least 1 axis"),
             ([], r"got shape \(0,\), want no empty axis"),
             (np.ones((2, 0, 3)), r"got shape \(2, 0, 3\), want no empty axis"),
         ],
@@ -118,6 +126,11 @@ class TestArray:
     def test_what_is_no_array_of_reals_is_refused(self, check, value, message):
         with refused("x: " + message):
             check("x", value)
+
+    def test_a_masked_array_without_masked_entries_is_its_numbers(self):
+        x = require.array("x", np.ma.masked_array([1.0, 2.0], [False, False]))
+        assert type(x) is np.ndarray
+        assert_array_equal(x, [1, 2])
 
     def test_the_number_of_axes(self):
         assert require.array("x", 1.5, min_ndim=0).shape == ()
@@ -180,6 +193,11 @@ class TestShapes:
             require.ndim("q", np.ones((2, 3)), 1)
         with refused(r"q: got shape \(2,\), want exactly 2 axes$"):
             require.ndim("q", np.ones(2), 2)
+
+    def test_even_last_axis(self):
+        require.even_last_axis("x", np.ones((3, 4)))
+        with refused(r"x: got shape \(4, 3\), want an even last axis, all of whose channels make pairs$"):
+            require.even_last_axis("x", np.ones((4, 3)))
 
     def test_last_axis(self):
         require.last_axis("k", np.ones((2, 3)), 3, "q")

@@ -343,7 +343,9 @@ NAN_X = np.ones((3, 4))
 NAN_X[1, 2] = np.nan
 
 BAD_ROTATE = [
-    ("head_dim", {"x": np.ones((3, 5))}),
+    ("x", {"x": np.ones((3, 5))}),
+    ("x", {"x": [[1, 2, 3]], "positions": [0]}),
+    ("x", {"x": np.ma.masked_array(np.ones((3, 4)), np.eye(3, 4))}),
     ("x", {"x": np.ones(4)}),
     ("x", {"x": 1.0}),
     ("x", {"x": None}),
@@ -412,6 +414,8 @@ def test_rotate_refuses_bad_input(name, change):
         ("head_dim", (True,)),
         ("head_dim", ("8",)),
         ("head_dim", (None,)),
+        ("head_dim", (10**30,)),
+        ("head_dim", (2**20 + 2,)),
         ("rope_base", (8, 0.0)),
         ("rope_base", (8, -1)),
         ("rope_base", (8, np.nan)),
@@ -422,6 +426,10 @@ def test_rotate_refuses_bad_input(name, change):
 def test_inv_freq_refuses_bad_input(name, arguments):
     with pytest.raises(ValueError, match=rf"^{name}: got .*, want "):
         rope.inv_freq(*arguments)
+
+
+def test_the_widest_head_has_its_frequencies():
+    assert rope.inv_freq(2**20).shape == (2**19,)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ BAD = [
     ("key", {"key": np.array([1, np.inf, 1, 1])}),
     ("key", {"key": np.ones(4, complex)}),
     ("key", {"key": list("abcd")}),
-    ("head_dim", {"query": np.ones(5), "key": np.ones(5)}),
+    ("query", {"query": np.ones(5), "key": np.ones(5)}),
     ("layout", {"layout": "halves"}),
 ]
 

@@ -2,6 +2,8 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Integral
 
 from transformer_parts.maths import require
 from transformer_parts.maths.budget_config import FFN_MATRICES, DecoderConfig
@@ -62,7 +64,7 @@ def flops_per_token(config: DecoderConfig, context: int) -> TokenFlops:
     Raises
     ------
     ValueError
-        If `context` is not an integer of at least 1.
+        If `config` is not a `DecoderConfig` or `context` is not an integer of at least 1.
 
     References
     ----------
@@ -75,6 +77,7 @@ def flops_per_token(config: DecoderConfig, context: int) -> TokenFlops:
     >>> flops_per_token(config, 8192)
     TokenFlops(weights=15009316864, attention=4294967296)
     """
+    _require_config(config)
     context = require.integer("context", context)
     heads = config.n_heads * config.head_dim
     kv_heads = config.n_kv_heads * config.head_dim
@@ -101,12 +104,12 @@ def kv_cache_bytes(config: DecoderConfig, tokens: int, bytes_per_value: float = 
     Returns
     -------
     int
-        Bytes, a fraction counted as a whole one.
+        Bytes, exact at any size; a fraction is counted as a whole one.
 
     Raises
     ------
     ValueError
-        For a negative number of tokens, or values that take no space.
+        For what is not a `DecoderConfig`, a negative number of tokens, or values that take no space.
 
     References
     ----------
@@ -118,7 +121,15 @@ def kv_cache_bytes(config: DecoderConfig, tokens: int, bytes_per_value: float = 
     >>> kv_cache_bytes(config, 8192) / 2**30
     1.0
     """
+    _require_config(config)
     tokens = require.integer("tokens", tokens, minimum=0)
-    bytes_per_value = require.number("bytes_per_value", bytes_per_value, above=0)
+    size = require.number("bytes_per_value", bytes_per_value, above=0)
+    # The decimal that was meant: 0.1 is one tenth, of which ten are one byte and no more.
+    exact = int(bytes_per_value) if isinstance(bytes_per_value, Integral) else Fraction(repr(size))
     values = 2 * config.n_layers * config.n_kv_heads * config.head_dim * tokens
-    return math.ceil(values * bytes_per_value)
+    return math.ceil(values * exact)
+
+
+def _require_config(config: object) -> None:
+    if not isinstance(config, DecoderConfig):
+        raise require.refusal("config", repr(config), "a DecoderConfig")

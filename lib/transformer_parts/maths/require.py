@@ -94,6 +94,8 @@ def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True
 
 def floating(name: str, value: ArrayLike, *, min_ndim: int = 1) -> NDArray:
     """Return `value` as `array` does, its entries unread: for those who find NaN in what they compute anyway."""
+    if np.ma.is_masked(value):
+        raise refusal(name, f"a masked array, {np.ma.count_masked(value)} of its entries masked", "every entry")
     try:
         out = np.asarray(value)
     except ValueError:
@@ -103,7 +105,7 @@ def floating(name: str, value: ArrayLike, *, min_ndim: int = 1) -> NDArray:
     if not is_floating(out.dtype):
         raise refusal(name, f"an array of {out.dtype}", "real numbers")
     if out.ndim < min_ndim:
-        raise refusal(name, f"shape {out.shape}", f"at least {min_ndim} axes")
+        raise refusal(name, f"shape {out.shape}", f"at least {_axes(min_ndim)}")
     if out.size == 0:
         raise refusal(name, f"shape {out.shape}", "no empty axis")
     return out
@@ -168,7 +170,17 @@ def all_finite(x: NDArray) -> bool:
 def ndim(name: str, x: NDArray, axes: int) -> None:
     """Refuse `x` unless it has exactly `axes` axes."""
     if x.ndim != axes:
-        raise refusal(name, f"shape {x.shape}", f"exactly {axes} {'axis' if axes == 1 else 'axes'}")
+        raise refusal(name, f"shape {x.shape}", f"exactly {_axes(axes)}")
+
+
+def even_last_axis(name: str, x: NDArray) -> None:
+    """Refuse `x` unless its last axis is even, so that all its channels make pairs."""
+    if x.shape[-1] % 2:
+        raise refusal(name, f"shape {x.shape}", "an even last axis, all of whose channels make pairs")
+
+
+def _axes(count: int) -> str:
+    return f"{count} {'axis' if count == 1 else 'axes'}"
 
 
 def last_axis(name: str, x: NDArray, size: int, of: str) -> None:

@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require, rotation
 
+#: The widest head whose frequencies are computed: many times the channels of any published model's whole layer.
+MAX_HEAD_DIM = 2**20
+
 
 def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
     r"""Return the angular frequency of each pair of channels, fastest first.
@@ -22,7 +25,7 @@ def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
     Parameters
     ----------
     head_dim : int
-        K, the number of channels that are turned; even.
+        K, the number of channels that are turned; even and at most `MAX_HEAD_DIM`, 1,048,576.
     rope_base : float
         The base, above 0.
 
@@ -34,7 +37,7 @@ def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If `head_dim` is odd or not a positive integer, or `rope_base` is not a finite number above 0 or is so
+        If `head_dim` is odd, above `MAX_HEAD_DIM` or not a positive integer, or `rope_base` is not a finite number above 0 or is so
         small (below 10⁻³⁰⁸) that a frequency exceeds float64.
 
     References
@@ -46,7 +49,7 @@ def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
     >>> inv_freq(4).tolist()
     [1.0, 0.01]
     """
-    head_dim = require.integer("head_dim", head_dim, minimum=2, multiple_of=2)
+    head_dim = require.integer("head_dim", head_dim, minimum=2, multiple_of=2, maximum=MAX_HEAD_DIM)
     return _frequencies(head_dim, rope_base)
 
 
@@ -146,6 +149,8 @@ def rotate(
     """
     x = require.array("x", x, min_ndim=2)
     require.one_of("layout", layout, rotation.LAYOUTS)
+    if rotary_dim is None:
+        require.even_last_axis("x", x)
     frequencies = frequencies_for(x.shape[-1], rope_base, inv_freq, rotary_dim)
     positions = require.array("positions", positions)
     require.last_axis("positions", positions, x.shape[-2], f"the L of x {x.shape}")
@@ -267,6 +272,8 @@ def scores_by_offset(
     """
     query, key = rotation.query_and_key(query, key)
     require.one_of("layout", layout, rotation.LAYOUTS)
+    if rotary_dim is None:
+        require.even_last_axis("query", query)
     frequencies = frequencies_for(query.shape[-1], rope_base, inv_freq, rotary_dim)
     offsets = require.array("offsets", offsets).astype(np.float64, copy=False)
     require.ndim("offsets", offsets, 1)

@@ -119,7 +119,7 @@ def window_factor(inv_freq: ArrayLike, window: int) -> NDArray[np.float64]:
 def products_of(query: ArrayLike, key: ArrayLike, layout: str) -> NDArray[np.complex128]:
     """Return the conjugate of each pair of the query times that of the key, shape (..., P)."""
     query, key = (x.astype(np.float64, copy=False) for x in rotation.query_and_key(query, key))
-    require.integer("head_dim", query.shape[-1], minimum=2, multiple_of=2)
+    require.even_last_axis("query", query)
     return rotation.to_pairs(query, layout).conj() * rotation.to_pairs(key, layout)
 
 
