@@ -45,6 +45,7 @@ def test_what_is_not_given_is_not_drawn(view):
         "band_offsets": np.arange(-8, 9),
         "mean": np.zeros(17),
         "deviation": np.ones(17),
+        "bound_offsets": np.arange(-8, 9),
         "bound": np.full(17, 30.0),
         "dot_offsets": np.array([1, 2]),
         "dots": np.array([0.5, 0.7]),
@@ -94,6 +95,6 @@ def test_every_curve_fits_with_some_room_and_not_too_much(view, size, sign):
 
 
 def test_the_bound_is_drawn_in_scale(view):
-    view.update(curve(bound=np.full(17, 30.0)))
+    view.update(curve(bound_offsets=np.arange(-8, 9), bound=np.full(17, 30.0)))
     assert view.curve_axes.get_ylim()[1] > 30
     assert view.largest.get_ydata() == [1.0, 1.0]

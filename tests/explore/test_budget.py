@@ -26,7 +26,9 @@ def panel():
 
 def table(panel) -> dict[str, str]:
     """Return the table on the page: label → value."""
-    rows = re.findall(r"<tr><th[^>]*>(.*?)</th><td>(.*?)</td></tr>", panel.readout.value)
+    rows = re.findall(
+        r"<tr><th[^>]*>(.*?)</th><td>(.*?)</td></tr>", panel.readout.value.replace("\N{NO-BREAK SPACE}", " ")
+    )
     return {html.unescape(re.sub(r"<[^>]*>", "", label)): html.unescape(value) for label, value in rows}
 
 

@@ -16,7 +16,10 @@ def panel():
 
 def values(panel) -> list[str]:
     """Return the values of the table on the page."""
-    return [html.unescape(value) for value in re.findall(r"<td>(.*?)</td>", panel.readout.value)]
+    return [
+        html.unescape(value)
+        for value in re.findall(r"<td>(.*?)</td>", panel.readout.value.replace("\N{NO-BREAK SPACE}", " "))
+    ]
 
 
 def test_preset_llama_3_8b(panel):

@@ -12,7 +12,7 @@ from transformer_parts.models.excerpt import load_excerpt
 def shown(panel, label: str) -> str:
     """Return the value beside a label; the same text must stand on the page."""
     (value,) = [row.value for row in panel.rows(panel.compute(**panel.state)) if row.label == label]
-    assert f"<td>{value}</td>" in panel.readout.value
+    assert f"<td>{value}</td>" in panel.readout.value.replace("\N{NO-BREAK SPACE}", " ")
     return value
 
 

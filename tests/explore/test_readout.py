@@ -56,6 +56,11 @@ def test_table_has_a_header_for_each_value():
     assert {th.attrib["scope"] for th in root.iter("th")} == {"row"}
 
 
+def test_a_percent_sign_stays_on_the_line_of_its_number():
+    (value,) = (td.text for td in ElementTree.fromstring(table([Row("share", "5 of 9 steps, 55.56 %")])).iter("td"))
+    assert value == "5 of 9 steps, 55.56\N{NO-BREAK SPACE}%"
+
+
 def test_swatch_has_the_colour_and_is_not_read_aloud():
     plain, coloured = table([Row("a", "1")]), table([Row("a", "1", "#004488")])
     assert "<span" not in plain

@@ -15,7 +15,7 @@ from transformer_parts.models.excerpt import load_excerpt
 def shown(panel, label: str) -> str:
     """Return the value beside a label that begins so; the same text must stand on the page."""
     (value,) = [row.value for row in panel.rows(panel.compute(**panel.state)) if row.label.startswith(label)]
-    assert f"<td>{value}</td>" in panel.readout.value
+    assert f"<td>{value}</td>" in panel.readout.value.replace("\N{NO-BREAK SPACE}%", " %")
     return value
 
 
@@ -54,13 +54,13 @@ def test_the_hand_calculation_stands_on_the_screen(scores):
     assert shown(scores, "score on the curve") == "2.501254"
     assert shown(scores, "score from turning") == "2.501254"
     assert shown(scores, "inner product") == "5.002509"
-    assert shown(scores, "largest score at any offset") == "5.0000"
+    assert shown(scores, "no score can exceed") == "5.0000"
 
 
 def test_equal_content_is_not_monotone_on_the_screen(scores):
     after(scores, "q = k: not monotone")
     assert shown(scores, "negative at") == "840 of 8,193 offsets, 10.25 %"
-    assert shown(scores, "raised by one step") == "3,984 of 8,192 steps, 48.63 %"
+    assert shown(scores, "one step further away raises it") == "3,984 of 8,192 steps, 48.63 %"
     assert shown(scores, "score on the curve, at offset 1,707") == "-0.088199"
     assert scores.state == scores._initial, "the notebook begins with this preset"
 
@@ -79,9 +79,29 @@ def test_random_content_does_not_decay(scores):
 def test_the_bound_is_far_above_everything(scores):
     after(scores, "RoFormer's bound")
     data = scores.compute(**scores.state)
-    assert shown(scores, "largest score") == "11.3137"
-    assert data.bound.max() > 150
+    assert shown(scores, "no score can exceed") == "11.3137"
+    # head_dim 128: Σ|S_j| = 1 + 2 + … + 64 = 2080, |h_i| = 2 and the last step is from 2 to 0.
+    peak = 2080 * 2 / np.sqrt(128)
+    assert data.bound.max() == data.bound[data.bound_offsets == 0] == pytest.approx(peak, rel=1e-12)
+    assert scores.view.bound.get_ydata().max() == data.bound.max()
     assert data.bound.min() > data.largest >= data.envelope.highest.max()
+
+
+@pytest.mark.parametrize("span", [64, 512, 4096, 131072])
+def test_the_bound_is_drawn_at_offset_0_whatever_the_columns(scores, span):
+    scores.set(bound=True, span=span, offset=0)
+    data = scores.compute(**scores.state)
+    assert np.count_nonzero(data.bound_offsets == 0) == 1
+    assert (np.diff(data.bound_offsets) > 0).all()
+    assert data.bound.max() == data.bound_here
+
+
+def test_what_no_score_can_exceed_is_not_said_to_be_reached(scores):
+    """For k = −q all pairs would have to stand half way round at once, which they do at none of these offsets."""
+    scores.set(content="ones", similarity=-1.0, span=131072)
+    assert shown(scores, "no score can exceed") == "11.3137"
+    assert round(scores.compute(**scores.state).envelope.highest.max(), 2) == 3.37
+    assert not any("largest score" in row.label for row in scores.rows(scores.compute(**scores.state)))
 
 
 def test_a_larger_base_lifts_the_far_curve(scores):
@@ -248,7 +268,7 @@ def test_band_is_over_every_query_with_every_key(heads, span):
     ("state", "message"),
     [
         ({"content": "hand"}, "inv_freq: got shape"),
-        ({"head_dim": 7}, "head_dim: got 7, want an integer of at least 2 that is even"),
+        ({"head_dim": 7}, "head_dim: got 7, want an integer of at least 2 and at most 1048576 that is even"),
         ({"rope_base": 0.0}, "rope_base: got 0.0, want"),
         ({"similarity": 1.5}, "similarity: got 1.5, want"),
     ],

@@ -35,8 +35,8 @@ class ScoreCurve:
         The sum of what all pairs can add: no score exceeds it at any offset.
     band_offsets, mean, deviation : ndarray, shape (N''), or empty
         The score over other content.
-    bound : ndarray, shape (N,), or empty
-        RoFormer's bound at the middle of each column.
+    bound_offsets, bound : ndarray, shape (N''''), or empty
+        RoFormer's bound, at one offset of each column and at 0.
     dot_offsets, dots : ndarray, shape (N''',)
         Scores shown one by one: the points of the curve, or measured ones.
     measured : bool
@@ -60,6 +60,7 @@ class ScoreCurve:
     band_offsets: NDArray = field(default_factory=_none)
     mean: NDArray = field(default_factory=_none)
     deviation: NDArray = field(default_factory=_none)
+    bound_offsets: NDArray = field(default_factory=_none)
     bound: NDArray = field(default_factory=_none)
     dot_offsets: NDArray = field(default_factory=_none)
     dots: NDArray = field(default_factory=_none)
@@ -178,7 +179,7 @@ class ScoreCurveView(View[ScoreCurve]):
         self.reach.set_data(*_between(x, data.envelope.lowest, data.envelope.highest, half > 0.5))
         self.wave.set_data(data.wave_offsets, data.wave)
         shown = len(data.bound) > 0
-        self.bound.set_data(*((x, data.bound) if shown else ([], [])))
+        self.bound.set_data(data.bound_offsets, data.bound)
         self.largest.set_data(*((ends, [data.largest] * 2) if shown else ([], [])))
         for line, wanted in ((self.measured, data.measured), (self.points, not data.measured)):
             line.set_data(*((data.dot_offsets, data.dots) if wanted else ([], [])))

@@ -43,12 +43,19 @@ def vector(values: Iterable[float], digits: int = 6, most: int = 8) -> str:
 
 
 def table(rows: Iterable[Row]) -> str:
-    """Return the rows as an HTML table that screen readers announce when it has changed."""
+    """Return the rows as an HTML table that screen readers announce when it has changed.
+
+    A % stays on the line of its number.
+    """
     body = "".join(
-        f'<tr><th scope="row">{_swatch(colour)}{escape(label)}</th><td>{escape(value)}</td></tr>'
+        f'<tr><th scope="row">{_swatch(colour)}{escape(label)}</th><td>{_unbroken(escape(value))}</td></tr>'
         for label, value, colour in rows
     )
     return f'<table class="tp-readout" role="status" aria-live="polite">{body}</table>'
+
+
+def _unbroken(value: str) -> str:
+    return value.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _swatch(colour: str | None) -> str:

@@ -102,8 +102,9 @@ class RopeScores(Panel[SyntheticCurve]):
             here = (x.item() for x in rope_statistics.random_scores([offset], inv_freq, similarity=similarity))
         mean_here, deviation_here = here
         if bound:
-            middles = np.rint(curve["envelope"].middles)
-            curve |= {"bound": rope_scores.decay_bound(query, key, middles, inv_freq)}
+            # Offset 0, where the bound has its narrow peak, is not the middle of its column.
+            at = np.union1d(np.rint(curve["envelope"].middles), [0])
+            curve |= {"bound_offsets": at, "bound": rope_scores.decay_bound(query, key, at, inv_freq)}
         return SyntheticCurve(
             **curve,
             inner_product=_turned(query, key, curve["positions"], inv_freq, scale=1.0),
@@ -127,7 +128,7 @@ class RopeScores(Panel[SyntheticCurve]):
             *rows_of(data),
             Row("inner product, before the division by √head_dim", number(data.inner_product)),
             Row("negative at", _share(counts.negative, counts.offsets, "offsets")),
-            Row("raised by one step further away at", _share(counts.rising, counts.steps, "steps")),
+            Row("one step further away raises it at", _share(counts.rising, counts.steps, "steps")),
         ]
         if data.mean_here is not None:
             spread = f"{number(data.mean_here, 4)} ± {number(data.deviation_here, 4)}"
@@ -135,7 +136,7 @@ class RopeScores(Panel[SyntheticCurve]):
         return [
             *rows,
             Row("RoFormer's bound here", number(data.bound_here, 4), theme.KEY),
-            Row("largest score at any offset", number(data.largest, 4)),
+            Row("no score can exceed, at any offset", number(data.largest, 4)),
         ]
 
 
