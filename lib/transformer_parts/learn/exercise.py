@@ -121,7 +121,7 @@ class Exercise:
             raise ValueError(f"function: got {function!r}, want a function to check")
         rng = np.random.default_rng(seed)
         inputs = [self.inputs(rng) for _ in range(require.integer("cases", cases))]
-        results = []
+        results, narrow = [], False
         for arguments in inputs:
             given = _copies(arguments)
             try:
@@ -135,6 +135,7 @@ class Exercise:
             if refusal:
                 return refusal
             results.append((np.array(result, dtype=float), wanted))
+            narrow |= np.asarray(result).dtype in (np.float16, np.float32)
         worst = max(float(np.abs(result - wanted).max()) for result, wanted in results)
         if worst <= self.tolerance:
             return Verdict(True, f"Right on {cases} unseen inputs; largest difference {worst:.1e}.")
@@ -144,8 +145,7 @@ class Exercise:
             if all(m.shape == r.shape and np.abs(r - m).max() <= self.tolerance for (r, _), m in pairs):
                 return Verdict(False, mistake.message, mistake.name)
         largest = max(float(np.abs(wanted).max()) for _, wanted in results)
-        counts = all(wanted.dtype.kind in "biu" for _, wanted in results)  # one too many is no matter of rounding
-        if worst <= 1e-5 * largest and not counts:
+        if narrow and worst <= 1e-5 * largest:
             return Verdict(False, f"Almost: differences up to {worst:.1e}. Compute in float64.", "precision")
         return Verdict(False, f"Not yet: the largest difference from the right result is {worst:.3g}.")
 
