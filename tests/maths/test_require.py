@@ -116,7 +116,7 @@ class TestArray:
             ),
             (
                 np.ma.masked_array([1, 2], [True, False]),
-                "got a masked array, 1 of its entries masked, want every entry",
+                "got a masked array, 1 of its entries masked, want every",
             ),
             (1.0, r"got shape \(\), want at least 1 axis"),
             ([], r"got shape \(0,\), want no empty axis"),

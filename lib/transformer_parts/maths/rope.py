@@ -37,8 +37,8 @@ def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
     Raises
     ------
     ValueError
-        If `head_dim` is odd, above `MAX_HEAD_DIM` or not a positive integer, or `rope_base` is not a finite number above 0 or is so
-        small (below 10⁻³⁰⁸) that a frequency exceeds float64.
+        If `head_dim` is odd, above `MAX_HEAD_DIM` or not a positive integer, or `rope_base` is not a finite
+        number above 0 or is so small (below 10⁻³⁰⁸) that a frequency exceeds float64.
 
     References
     ----------
