@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from matplotlib.patches import ArrowStyle
 from numpy.testing import assert_allclose, assert_array_equal
 
 from transformer_parts.draw.norms import BarsView, Pair, step_above
@@ -181,6 +182,37 @@ def test_a_vector_without_length_has_no_arrow():
     view.frame(space([1, 1, 1]))
     assert view.x_arrow[0].get_visible()
     assert not view.centered_arrow[0].get_visible()
+
+
+@pytest.mark.parametrize("x", [[2.98, 3.02, 3.02], [20, -20, 20], [-17, 3, 0], [0, 0, 23], [-2, -2, 13]])
+@pytest.mark.parametrize(("azimuth", "elevation"), [(-35, 25), (45, 0), (135, 35), (-180, -90), (100, 60)])
+def test_nothing_of_a_long_vector_leaves_the_picture(x, azimuth, elevation):
+    view, data = SphereView(), space(x, azimuth, elevation)
+    view.frame(data)
+    page = view.fig.bbox
+    for (arrow, name), vector in ((view.x_arrow, data.pair.x), (view.centered_arrow, data.centered)):
+        end = np.array(arrow._posA_posB[1])
+        seen = (vector @ camera(azimuth, elevation).T)[:2]
+        assert end[0] * seen[1] == pytest.approx(end[1] * seen[0], abs=1e-9), "cut, not turned"
+        cut = np.hypot(*end) < np.hypot(*seen) - 1e-9
+        assert cut == (np.abs(seen) > view.room).any()
+        assert isinstance(arrow.get_arrowstyle(), ArrowStyle.Curve if cut else ArrowStyle.CurveFilledB)
+        boxes = [arrow.get_window_extent()] + ([name.get_window_extent()] if name.get_visible() else [])
+        for box in (*boxes, *(line.get_clip_box() for line in (view.drop, *view.rays))):
+            assert page.x0 <= box.x0 <= box.x1 <= page.x1
+            assert page.y0 <= box.y0 <= box.y1 <= page.y1
+
+
+@pytest.mark.parametrize("azimuth", range(-180, 180, 45))
+@pytest.mark.parametrize("x", [[2.98, 3.02, 3.02], [20, 20, 20], [3, 2.5, 2.8]])
+def test_x_does_not_cross_the_name_of_the_axis_it_goes_along(x, azimuth):
+    view = SphereView()
+    view.frame(space(x, azimuth, 25))
+    arrow, name = view.x_arrow
+    box = view.ones_symbol.get_window_extent()
+    assert not box.overlaps(name.get_window_extent())
+    way = np.linspace(0, 1, 200)[:, None] * arrow._posA_posB[1]
+    assert not any(box.contains(*point) for point in view.axes.transData.transform(way))
 
 
 def test_every_field_of_the_space_is_drawn():

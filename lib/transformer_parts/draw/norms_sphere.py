@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 from matplotlib.lines import Line2D
-from matplotlib.patches import Circle, FancyArrowPatch, Polygon
+from matplotlib.patches import Circle, FancyArrowPatch, Polygon, Rectangle
 from matplotlib.text import Text
 from numpy.typing import NDArray
 
@@ -41,13 +41,17 @@ class Space:
 class SphereView(View[Space]):
     """The sphere of all vectors of RMS 1, the plane of mean 0, and the ways of x to both outputs.
 
-    What lies behind the centre is dotted, and fainter where it is the sphere's net.
+    What lies behind the centre is dotted, and fainter where it is the sphere's net.  An arrow that is too long for the
+    picture is cut within it, and has no head there.
     """
 
     size = (680, 470)
     radius = 3**0.5
     reach = 2.5
+    #: Half the width and height of what vectors may fill: the rest is for their names.
+    room = np.array([3.1, 2.15])
     ones = np.ones(3)
+    quarter_turn = np.array([[0, -1], [1, 0]])
 
     def build(self) -> None:
         width = self.reach * self.size[0] / self.size[1]
@@ -77,6 +81,9 @@ class SphereView(View[Space]):
         self.rays = [self._line(theme.INK, theme.THIN, (0, (2, 2))), self._line(LAYER_NORM, theme.THIN, (0, (2, 2)))]
         self.x_arrow = self._arrow(theme.INK, theme.LINE, 16, "$x$")
         self.centered_arrow = self._arrow(LAYER_NORM, theme.LINE, 12, r"$x-\mu$")
+        window = Rectangle(-self.room, *(2 * self.room), transform=self.axes.transData)
+        for line in (self.drop, *self.rays):
+            line.set_clip_path(window)
         self.rms_point = self._point(RMS_NORM)
         self.layer_point = self._point(LAYER_NORM)
         self.axes.legend(
@@ -124,13 +131,13 @@ class SphereView(View[Space]):
             self._place(arrow, 2.15 * end @ to_screen)
         axis = 2.15 / 3**0.5 * self.ones @ to_screen
         self.ones_axis.set_data([-axis[0], axis[0]], [-axis[1], axis[1]])
-        self.ones_symbol.set_position(1.12 * axis[:2])
         # End on, the axis is a point under the arrows, and its name would hide them.
         self.ones_symbol.set_visible(float(np.hypot(*axis[:2])) > 0.5)
 
         x, centered = data.pair.x @ to_screen, data.centered @ to_screen
         rms, layer = data.pair.rms_norm @ to_screen, data.pair.layer_norm @ to_screen
         self._place(self.x_arrow, x)
+        self.ones_symbol.set_position(self._beside_x(axis[:2], x[:2]))
         self._place(self.centered_arrow, centered, beside=True)
         self.drop.set_data([x[0], centered[0]], [x[1], centered[1]])
         # Along its own direction each vector goes out to the sphere, or back to it.
@@ -142,12 +149,37 @@ class SphereView(View[Space]):
 
     def _place(self, arrow: tuple[FancyArrowPatch, Text], end: NDArray, *, beside: bool = False) -> None:
         body, text = arrow
-        body.set_positions((0, 0), tuple(end[:2]))
-        length = float(np.hypot(*end[:2]))
+        whole = bool((np.abs(end[:2]) <= self.room).all())
+        end = self._within(end[:2])
+        body.set_positions((0, 0), tuple(end))
+        body.set_arrowstyle("-|>" if whole else "-")
+        length = float(np.hypot(*end))
         body.set_visible(length > 1e-9)
-        outward = end[:2] / length if length > 1e-9 else np.array([0.0, 1.0])
+        outward = end / length if length > 1e-9 else np.array([0.0, 1.0])
         if beside:
             text.set_visible(length > 0.25)
-            text.set_position(tuple(0.6 * end[:2] + 0.25 * outward @ [[0, -1], [1, 0]]))
+            text.set_position(tuple(0.6 * end + 0.25 * outward @ self.quarter_turn))
         else:
-            text.set_position(tuple(end[:2] + 0.2 * outward))
+            text.set_position(tuple(end + 0.2 * outward))
+
+    def _within(self, end: NDArray) -> NDArray:
+        """Return `end`, or where the way to it from the centre leaves the room."""
+        return end / max(1.0, float((np.abs(end) / self.room).max()))
+
+    def _beside_x(self, axis: NDArray, x: NDArray) -> NDArray:
+        """Return where the name of the axis stands: beyond its end, or beside it where the arrow of x goes there."""
+        x = self._within(x)
+
+        def distance(place: NDArray) -> float:
+            along = np.clip(place @ x / max(float(x @ x), 1e-12), 0, 1)
+            return float(np.hypot(*(place - along * x)))
+
+        if distance(1.12 * axis) > 0.35:
+            return 1.12 * axis
+        # Aside by more across than up, as the name is wider than it is high; where there is most room.
+        aside = np.array([0.65, 0.35]) * (axis / max(float(np.hypot(*axis)), 1e-12) @ self.quarter_turn)
+        names = [np.array(name.get_position()) for _, name in self.coordinate_axes]
+        return max(
+            (1.1 * axis + aside, 1.1 * axis - aside),
+            key=lambda place: min(distance(place), *(float(np.hypot(*(place - name))) for name in names)),
+        )
