@@ -102,6 +102,7 @@ def test_errors_of_zero_are_left_out_and_the_others_fit():
         position=3, steps=steps, rounded_steps=steps + 1, errors=errors, spacing=1.0, distinct=4, dtype="bfloat16"
     )
     view = PrecisionView().update(data)
+    assert not view.no_error.get_visible()
     assert view.errors["positions"].get_xdata().tolist() == [1]
     assert view.errors["frequencies"].get_xdata().tolist() == [0]
     low, high = view.error_axes.get_ylim()

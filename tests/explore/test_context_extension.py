@@ -178,3 +178,16 @@ def test_no_position_below_0_is_shown():
     assert data.steps[0] == -3
     assert len(data.rounded_steps) == len(data.steps) == 20
     assert value(panel, "position 3 becomes") == "3"
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_position_0_is_exact_and_said_to_be(dtype):
+    panel = PositionPrecision()
+    panel.set(position=0, dtype=dtype)
+    assert value(panel, "to the next number of") == "far below 1; 0 itself is exact"
+    assert value(panel, "different numbers that positions 0 to 0 become") == "1"
+    assert value(panel, "largest error of an angle") == "0.0000 rad"
+    assert panel.view.no_error.get_visible()
+    panel.set(position=1)
+    assert value(panel, "different numbers that positions 0 to 1 become") == "2"
+    assert not panel.view.no_error.get_visible()

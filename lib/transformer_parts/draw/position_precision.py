@@ -68,6 +68,12 @@ class PrecisionView(View[Precision]):
             color=theme.INK,
             fontsize=theme.TEXT,
         )
+        self.no_error = self.moving(
+            self.error_axes.text(
+                0.5, 0.45, r"$\varepsilon_i=0$", transform=self.error_axes.transAxes, ha="center", color=theme.INK,
+                fontsize=theme.SYMBOL,
+            )
+        )  # fmt: skip
         (steps,) = self.step_axes.plot(
             [], [], color=theme.FIRST, linestyle="", marker=theme.MARKERS[theme.FIRST], markersize=4.5
         )
@@ -91,4 +97,5 @@ class PrecisionView(View[Precision]):
             # No error has no place on a logarithmic scale.
             shown = data.errors[name] > 0
             dots.set_data(pairs[shown], data.errors[name][shown])
+        self.no_error.set_visible(not any(errors.any() for errors in data.errors.values()))
         return self

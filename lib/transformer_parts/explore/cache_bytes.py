@@ -109,7 +109,7 @@ class CacheSize(Panel[CacheBytes]):
             Row(f"bytes per token: 2·layers·G·K·bytes = {factors}", f"{data.per_token[chosen]:,}", theme.VALUE),
             Row("with a kv head for each query head (dashed)", f"{data.per_token[every]:,}", theme.VALUE),
             Row("with a single kv head (dotted)", f"{data.per_token[1]:,}", theme.VALUE),
-            Row(f"cache of {data.length:,} tokens", _gibibytes(data.held[chosen]), theme.VALUE),
+            Row(f"cache, tokens held: {data.length:,}", _gibibytes(data.held[chosen]), theme.VALUE),
             Row("with a kv head for each query head", _gibibytes(data.held[every])),
             Row("grouped heads take", f"{chosen} / {every} = {100 * chosen / every:.2f} % of that"),
             Row(f"tokens that fit into {data.memory / 2**30:g} GiB", f"{data.fits[chosen]:,}", theme.FIRST),

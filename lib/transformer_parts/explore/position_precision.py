@@ -65,8 +65,8 @@ class PositionPrecision(Panel[Precision]):
         held = data.position + data.rounded_steps[at]
         return [
             Row(f"position {data.position} becomes", number(held, 0), theme.FIRST),
-            Row(f"from there to the next number of {data.dtype}", number(data.spacing, 10).rstrip("0").rstrip(".")),
-            Row(f"numbers that the {data.position + 1:,} positions up to it become", f"{data.distinct:,}"),
+            Row(f"from there to the next number of {data.dtype}", _spacing(data)),
+            Row(f"different numbers that positions 0 to {data.position:,} become", f"{data.distinct:,}"),
             Row(
                 "largest error of an angle, positions rounded",
                 f"{number(data.errors['positions'].max(), 4)} rad",
@@ -75,3 +75,10 @@ class PositionPrecision(Panel[Precision]):
             Row("the same, frequencies rounded", f"{number(data.errors['frequencies'].max(), 4)} rad", theme.SECOND),
             Row("the same, angles rounded", f"{number(data.errors['angles'].max(), 4)} rad", theme.THIRD),
         ]
+
+
+def _spacing(data: Precision) -> str:
+    """Return the spacing without noughts at its end; at 0 that of the smallest numbers tells nothing of positions."""
+    if data.position == 0:
+        return "far below 1; 0 itself is exact"
+    return number(data.spacing, 10).rstrip("0").rstrip(".")
