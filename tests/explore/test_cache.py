@@ -186,3 +186,12 @@ def test_sizes_of_no_model_are_custom_and_back(size):
     size.set(n_heads=9)
     assert size.controls["n_kv_heads"].options == (1, 3, 9)
     assert size.controls["n_kv_heads"].value == 3
+
+
+@pytest.mark.parametrize("length", [1, 2, 8192])
+def test_the_label_of_the_held_cache_holds_for_one_token(length):
+    panel = CacheSize()
+    panel.set(length=length)
+    shown = table(panel)
+    assert f"cache, tokens held: {length:,}" in shown
+    assert not any("tokens" in label and " 1 " in label for label in shown)

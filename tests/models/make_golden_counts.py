@@ -112,7 +112,7 @@ MODELS = {
         vocab_size=49152,
         tie_word_embeddings=True,
     ),
-    # the layer of notebook 14; the smallest whole model that contains it, of which the layer alone is counted
+    # the layer of our worked example; the smallest whole model that contains it, of which the layer alone is counted
     "toy layer": _llama(
         hidden_size=8,
         intermediate_size=16,

@@ -424,6 +424,15 @@ def test_notebooks_lead_on_in_the_order_of_the_start_page():
         assert following.prose[0].source.startswith(f"# {name}")
 
 
+def test_notebooks_refer_to_notebooks_that_are_there():
+    for notebook in NOTEBOOKS:
+        there = {other.path.stem[:2] for other in NOTEBOOKS if other.path.parent == notebook.path.parent}
+        told = re.findall(
+            r"\bnotebooks? (\d+)(?: (?:and|or|to) (\d+))?", " ".join(cell.source for cell in notebook.prose)
+        )
+        assert {number for numbers in told for number in numbers if number} <= there, notebook.path.name
+
+
 def test_every_panel_is_shown_in_one_notebook():
     for folder in {notebook.path.parent for notebook in NOTEBOOKS}:
         shown = [panel for n in NOTEBOOKS if n.path.parent == folder for _, _, panel in panels_of(n) if panel]

@@ -77,7 +77,7 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
     {
         "toy layer": Published(
             config=DecoderConfig(d_model=8, n_layers=1, n_heads=2, d_ff=16, vocab_size=0, final_norm=False),
-            source="notebook 14: one layer alone, no embedding, final norm or head",
+            source="our worked example: one layer alone, no embedding, final norm or head",
         ),
         "GPT-2 small": Published(
             config=_gpt2(768, 12, 12),
