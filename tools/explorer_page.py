@@ -24,12 +24,17 @@ from transformer_parts.explore.panel import Panel
 PROJECT = Path(__file__).resolve().parents[1]
 SCREENSHOTS = PROJECT / "screenshots"
 
+# The digest of an image's bytes; null if another picture takes its place meanwhile.
 DIGEST = """
 async image => {
-    await image.decode();
-    const bytes = await (await fetch(image.src)).arrayBuffer();
-    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-    return Array.from(digest, byte => byte.toString(16).padStart(2, "0")).join("");
+    try {
+        await image.decode();
+        const bytes = await (await fetch(image.src)).arrayBuffer();
+        const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+        return Array.from(digest, byte => byte.toString(16).padStart(2, "0")).join("");
+    } catch {
+        return null;
+    }
 }
 """
 
@@ -42,7 +47,7 @@ RECORD = """
     log.observer = new MutationObserver(() => {
         const frame = {time: performance.now(), digest: null};
         log.frames.push(frame);
-        digest(image).then(text => (frame.digest = text), () => {});  // replaced before it could be read
+        digest(image).then(text => (frame.digest = text));
     });
     log.observer.observe(image, {attributes: true, attributeFilter: ["src"]});
     const look = () => {
@@ -179,8 +184,8 @@ class Explorer:
 
         return next(filter(changes, names))
 
-    def shown(self) -> str:
-        """Return the digest of the picture on the page."""
+    def shown(self) -> str | None:
+        """Return the digest of the picture on the page, None while it changes."""
         return self.picture.evaluate(DIGEST)
 
     def settle(self, seconds: float = 20) -> None:
@@ -207,8 +212,8 @@ class Explorer:
             self.page.wait_for_timeout(50)
 
     def numbers(self) -> list[str]:
-        """Return the values in the table on the page."""
-        return self.table.locator("td").all_inner_texts()
+        """Return the values in the table on the page, with plain spaces."""
+        return [text.replace("\xa0", " ") for text in self.table.locator("td").all_inner_texts()]
 
     def drag(self, control: str, way: Sequence[float], pause: float = 0) -> None:
         """Take the handle of a slider with the mouse, lead it along a way (0 left, 1 right) and let go."""

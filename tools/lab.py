@@ -179,5 +179,6 @@ def cell(page: Page, index: int) -> Locator:
 
 def set_theme(page: Page, name: str) -> None:
     """Change JupyterLab's theme ("JupyterLab Dark", "JupyterLab Light")."""
-    page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
+    if page.locator("body").get_attribute("data-jp-theme-name") != name:
+        page.evaluate("theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
     page.locator(f"body[data-jp-theme-name='{name}']").wait_for(state="attached")
