@@ -108,9 +108,8 @@ class Explorer:
         A panel of the same class in this process, in its first state: what the page should show is computed by it.
     """
 
-    def __init__(self, page: Page, place: Place):
-        self.page, self.place = page, place
-        self.twin = place.panel_class()
+    def __init__(self, page: Page, place: Place, twin: Panel):
+        self.page, self.place, self.twin = page, place, twin
         self.panel = lab.cell(page, place.cell).locator(".tp-panel")
         self.picture = self.panel.locator("img.widget-image")
         self.table = self.panel.locator("table.tp-readout")

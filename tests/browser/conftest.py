@@ -11,7 +11,10 @@ from pathlib import Path
 import lab
 import pytest
 from explorer_page import Explorer, Log, Place, places
+from ipywidgets import Widget
 from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from transformer_parts.explore.panel import Panel
 
 PROJECT = Path(__file__).resolve().parents[2]
 WIDE = {"width": 1440, "height": 1000}
@@ -111,14 +114,23 @@ def place(request) -> Place:
     return request.param
 
 
+@pytest.fixture(scope="session")
+def twin(place) -> Iterator[Panel]:
+    """A panel like that of the page, for all tests on it; its widgets are let go when the next one comes."""
+    panel = place.panel_class()
+    yield panel
+    Widget.close_all()
+
+
 @pytest.fixture
-def explorer(desk, place) -> Iterator[Explorer]:
+def explorer(desk, place, twin) -> Iterator[Explorer]:
     """The panel at rest in its first state, in view on a wide, light page; the page must not complain meanwhile."""
     page, log = desk.page(place.notebook)
     page.set_viewport_size(WIDE)
     lab.set_theme(page, "JupyterLab Light")
     lab.kernel(page, f"{place.name}.reset()")
-    explorer = Explorer(page, place)
+    twin.reset()
+    explorer = Explorer(page, place, twin)
     explorer.settle()
     log.clear()
     yield explorer

@@ -14,6 +14,9 @@ pytestmark = pytest.mark.browser
 
 # What is the same code for all panels is looked at on one of them.
 on_one_panel = pytest.mark.parametrize("place", places()[:1], ids=str, indirect=True)
+# What the panels of a notebook share is tried on its first.
+FIRST = tuple({place.notebook: place for place in reversed(places())}.values())[::-1]
+on_first_panels = pytest.mark.parametrize("place", FIRST, ids=str, indirect=True)
 
 # Way of the mouse: from left to right, without a step back.
 ONE_WAY = np.linspace(0.05, 0.95, 60)
@@ -31,6 +34,7 @@ def test_a_drag_changes_picture_and_numbers_and_they_stay_in_step(explorer):
     explorer.screenshot("dragged")
 
 
+@on_first_panels
 def test_the_picture_is_never_blank_and_never_goes_back(explorer):
     control = explorer.moving_control()
     explorer.drag(control, [0.0])
@@ -72,6 +76,7 @@ def test_a_blank_picture_would_be_on_film(explorer):
     assert not is_blank(film[-1])
 
 
+@on_first_panels
 def test_keys_alone_reach_a_slider_and_move_it(explorer):
     page, control = explorer.page, explorer.moving_control()
     handle, values = explorer.handle(control), explorer.values(control)
@@ -127,6 +132,7 @@ def test_an_error_is_shown_and_the_next_good_value_takes_it_away(explorer):
     assert explorer.shown() == explorer.wanted(**{control: explorer.value(control)})
 
 
+@on_first_panels
 def test_play_runs_and_stops(explorer):
     if explorer.twin.play is None:
         pytest.skip("nothing plays here")
@@ -162,6 +168,7 @@ def test_nothing_sticks_out_of_a_narrow_page(explorer):
     assert explorer.picture.bounding_box()["width"] > 300
 
 
+@on_first_panels
 def test_a_dark_page_has_a_dark_picture_of_the_same_hues(explorer):
     light = _pixels(explorer)
     lab.set_theme(explorer.page, "JupyterLab Dark")
@@ -178,6 +185,7 @@ def _pixels(explorer) -> np.ndarray:
     return np.asarray(picture.convert("L"))
 
 
+@on_first_panels
 def test_the_picture_has_a_name_and_the_table_is_announced(explorer):
     expect(explorer.panel.get_by_role("img", name=explorer.twin.alt, exact=True)).to_be_visible()
     expect(explorer.table).to_have_attribute("aria-live", "polite")
