@@ -162,12 +162,20 @@ class Explorer:
         """Return the digest of the picture of the first state with some controls changed, as the twin draws it."""
         self.twin.reset()
         self.twin.set(**changes)
-        return hashlib.sha256(self.twin.frame()).hexdigest()
+        return self.twin_picture()
 
     def wanted_numbers(self, **changes) -> list[str]:
         """Return the values in the table of the first state with some controls changed."""
         self.twin.reset()
         self.twin.set(**changes)
+        return self.twin_numbers()
+
+    def twin_picture(self) -> str:
+        """Return the digest of the twin's picture."""
+        return hashlib.sha256(self.twin.frame()).hexdigest()
+
+    def twin_numbers(self) -> list[str]:
+        """Return the values in the twin's table."""
         return [row.value for row in self.twin.rows(self.twin.compute(**self.twin.state))]
 
     def moving_control(self) -> str:
