@@ -38,7 +38,7 @@ ifdef CI
 endif
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not browser"
 	$(BIN)/python -m pytest -n auto --dist loadfile --nbval --nbval-cell-timeout=120 notebooks
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest -m browser --reruns 1
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
