@@ -76,7 +76,7 @@ def server(root: Path, log: Path) -> Iterator[str]:
     command = [
         sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}",
         f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={root}", "--ServerApp.port_retries=0",
-        "--LabApp.expose_app_in_browser=True", "--LabApp.news_url=None",
+        "--LabApp.expose_app_in_browser=True",
     ]  # fmt: skip
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment(log), cwd=root)

@@ -16,6 +16,7 @@ from traitlets import TraitError, Unicode
 from transformer_parts.draw import frame
 from transformer_parts.draw.view import View
 from transformer_parts.explore.readout import Row, table
+from transformer_parts.maths import require
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +118,7 @@ class Panel(ABC, Generic[Data]):
         """
         unknown = set(values) - set(self.controls)
         if unknown:
-            raise ValueError(f"{min(unknown)}: got a control of that name, want one of {', '.join(self.controls)}")
+            raise require.refusal(min(unknown), "a control of that name", f"one of {', '.join(self.controls)}")
         with self._lock:
             before = self.state
             try:
@@ -166,7 +167,7 @@ class Panel(ABC, Generic[Data]):
                         self.couple(name)
         for name, value in values.items():
             if self.controls[name].value != value:
-                raise ValueError(f"{name}: got {value!r}, want {_range_of(self.controls[name])}")
+                raise require.refusal(name, repr(value), _range_of(self.controls[name]))
 
     def _changed(self, name: str) -> None:
         with self._lock:

@@ -118,7 +118,7 @@ class Exercise:
             If `function` cannot be called.
         """
         if not callable(function):
-            raise ValueError(f"function: got {function!r}, want a function to check")
+            raise require.refusal("function", repr(function), "a function to check")
         rng = np.random.default_rng(seed)
         inputs = [self.inputs(rng) for _ in range(require.integer("cases", cases))]
         results, narrow = [], False

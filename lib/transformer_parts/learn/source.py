@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from IPython.display import Markdown
 
+from transformer_parts.maths import require
+
 
 def source(function: Callable, *, docstring: bool = False) -> str:
     """Return the source of a function of the library, without its docstring unless asked.
@@ -25,7 +27,7 @@ def source(function: Callable, *, docstring: bool = False) -> str:
     try:
         text = textwrap.dedent(inspect.getsource(function))
     except (OSError, TypeError):
-        raise ValueError(f"function: got {function!r}, want a function with Python source") from None
+        raise require.refusal("function", repr(function), "a function with Python source") from None
     body = ast.parse(text).body[0].body
     if docstring or len(body) < 2 or not isinstance(getattr(body[0], "value", None), ast.Constant):
         return text.rstrip()
