@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from transformer_parts.maths import activations
+from transformer_parts.maths import elementwise
 from transformer_parts.maths.activations import gelu, gelu_tanh, relu, sigmoid, silu
 
 ALL = pytest.mark.parametrize("f", [relu, sigmoid, silu, gelu, gelu_tanh])
@@ -123,7 +123,7 @@ def test_shapes_layouts_and_scalars(f, rng, monkeypatch):
     assert f(0.25).shape == ()
     assert f(0.25) == f([0.25])[0]
     assert f([1, 2]).dtype == np.float64
-    monkeypatch.setattr(activations, "BLOCK_ENTRIES", 11)
+    monkeypatch.setattr(elementwise, "BLOCK_ENTRIES", 11)
     assert_allclose(f(x), y, rtol=1e-15)
     before = x.copy()
     f(x)

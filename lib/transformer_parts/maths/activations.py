@@ -1,18 +1,35 @@
-"""Activations of the feed-forward layer: ReLU, GELU (exact and by tanh), sigmoid and SiLU.
+"""Activations of the feed-forward layer: ReLU, GELU (exact and by tanh), sigmoid and SiLU, with their derivatives.
 
 Each is written so that it neither overflows nor loses its relative precision where it is nearly zero:
 ``1 + tanh(z)`` and ``1 + erf(z)`` cancel to nothing for negative z, and forms without the sum do not.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from transformer_parts.maths import require
+from transformer_parts.maths.activations_derivatives import (
+    gelu_derivative,
+    gelu_tanh_derivative,
+    relu_derivative,
+    sigmoid_derivative,
+    silu_derivative,
+)
+from transformer_parts.maths.elementwise import blockwise, logistic
 
-BLOCK_ENTRIES = 16 * 1024  # at a time, so that the temporaries of a formula stay in a core's L2 cache
+__all__ = [
+    "gelu",
+    "gelu_derivative",
+    "gelu_tanh",
+    "gelu_tanh_derivative",
+    "relu",
+    "relu_derivative",
+    "sigmoid",
+    "sigmoid_derivative",
+    "silu",
+    "silu_derivative",
+]
 
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
@@ -44,7 +61,7 @@ def relu(x: ArrayLike) -> NDArray:
     >>> relu([-2.0, 0.0, 3.0]).tolist()
     [0.0, 0.0, 3.0]
     """
-    return _blockwise(lambda t: np.maximum(t, 0), x)
+    return blockwise(lambda t: np.maximum(t, 0), x)
 
 
 def sigmoid(x: ArrayLike) -> NDArray:
@@ -79,7 +96,7 @@ def sigmoid(x: ArrayLike) -> NDArray:
     >>> [f"{s:.6g}" for s in sigmoid([-1000.0, -40.0, 0.0, 1.0])]
     ['0', '4.24835e-18', '0.5', '0.731059']
     """
-    return _blockwise(_sigmoid, x)
+    return blockwise(logistic, x)
 
 
 def silu(x: ArrayLike) -> NDArray:
@@ -112,7 +129,7 @@ def silu(x: ArrayLike) -> NDArray:
     >>> silu([-1.0, 0.0, 1.0]).round(6).tolist()
     [-0.268941, 0.0, 0.731059]
     """
-    return _blockwise(lambda t: t * _sigmoid(t), x)
+    return blockwise(lambda t: t * logistic(t), x)
 
 
 def gelu(x: ArrayLike) -> NDArray:
@@ -153,7 +170,7 @@ def gelu(x: ArrayLike) -> NDArray:
         t = t.astype(np.result_type(t.dtype, np.float64))
         return t / 2 * _erfc(-t / math.sqrt(2)).astype(np.float64)
 
-    return _blockwise(exact, x)
+    return blockwise(exact, x)
 
 
 def gelu_tanh(x: ArrayLike) -> NDArray:
@@ -191,23 +208,6 @@ def gelu_tanh(x: ArrayLike) -> NDArray:
 
     def by_tanh(t: NDArray) -> NDArray:
         near = np.clip(t, -100, 100)  # beyond, the sigmoid is 0 or 1 in any dtype, and a cube could overflow
-        return t * _sigmoid(math.sqrt(8 / math.pi) * near * (1 + 0.044715 * near * near))
+        return t * logistic(math.sqrt(8 / math.pi) * near * (1 + 0.044715 * near * near))
 
-    return _blockwise(by_tanh, x)
-
-
-def _sigmoid(t: NDArray) -> NDArray:
-    if t.min() > -80:
-        return 1 / (1 + np.exp(-t))
-    return np.exp(np.minimum(t, 0)) / (1 + np.exp(-np.abs(t)))  # half as fast; nothing here can overflow
-
-
-def _blockwise(function: Callable[[NDArray], NDArray], x: ArrayLike) -> NDArray:
-    """Apply an elementwise `function` in the dtype of the computation and round its result to the dtype of `x`."""
-    x = require.array("x", x, min_ndim=0)
-    y = np.empty(x.shape, x.dtype)
-    flat, out, dtype = x.reshape(-1), y.reshape(-1), require.compute_dtype(x.dtype)
-    for start in range(0, x.size, BLOCK_ENTRIES):
-        block = slice(start, start + BLOCK_ENTRIES)
-        out[block] = function(flat[block].astype(dtype, copy=False))
-    return y
+    return blockwise(by_tanh, x)
