@@ -24,14 +24,15 @@ LONGEST_MODULE = 300
 # Modules that serve the other modules of the maths room alone: what `require` says at its top holds for all of it.
 PLUMBING = (f"{PACKAGE}.maths.require", f"{PACKAGE}.maths.attention_blocks")
 
-# The rooms each room may import from, beside itself.  No room is told of `learn`: only notebooks import it.
+# The rooms each room may import from, beside itself.
 MAY_IMPORT = MappingProxyType(
     {
         "maths": (),
         "models": ("maths",),
-        "draw": ("maths", "models"),
-        "explore": ("maths", "models", "draw"),
-        "learn": ("maths", "models"),
+        "runs": ("maths", "models"),
+        "draw": ("maths", "models", "runs"),
+        "learn": ("maths", "models", "runs"),
+        "explore": ("maths", "models", "runs", "draw", "learn"),
     }
 )
 
@@ -424,7 +425,9 @@ REFUSED = [
     (rooms_import_only_rooms_before_them, "models.configs", "from transformer_parts import *"),
     (rooms_import_only_rooms_before_them, "draw.rope", "import transformer_parts"),
     (rooms_import_only_rooms_before_them, "draw.rope", "class A:\n    from transformer_parts.explore import panel"),
-    (rooms_import_only_rooms_before_them, "explore.rope", "from transformer_parts.learn.rope import check"),
+    (rooms_import_only_rooms_before_them, "models.configs", "from transformer_parts.runs.recorded import load"),
+    (rooms_import_only_rooms_before_them, "runs.stability", "from transformer_parts.draw import theme"),
+    (rooms_import_only_rooms_before_them, "draw.rope", "from transformer_parts.learn.rope import ROTATE"),
     (rooms_import_only_rooms_before_them, "learn.rope", "from transformer_parts.draw.rope import Clock"),
     (rooms_import_only_rooms_before_them, "learn.rope", "from transformer_parts.explore import rope"),
     (rooms_import_only_rooms_before_them, "cellar.rope", ""),
@@ -478,6 +481,8 @@ PASSED = [
     (rooms_import_only_rooms_before_them, "draw.rope", "from transformer_parts.maths import rope\nfrom . import theme"),
     (rooms_import_only_rooms_before_them, "explore.rope", "from ..draw.rope import Clock\nimport numpy as np"),
     (rooms_import_only_rooms_before_them, "learn.rope", "from transformer_parts.models import configs"),
+    (rooms_import_only_rooms_before_them, "explore.rope", "from transformer_parts.learn.rope import ROTATE"),
+    (rooms_import_only_rooms_before_them, "draw.stability", "from transformer_parts.runs.recorded import Recording"),
     (imports_are_written_out, "models.excerpt", "from importlib.resources import files"),
     (maths_is_numpy_alone, "maths.precision", "import ml_dtypes\nimport math\nfrom numpy.typing import NDArray"),
     (maths_is_numpy_alone, "draw.rope", "from matplotlib.figure import Figure"),
