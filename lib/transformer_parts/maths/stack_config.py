@@ -1,0 +1,213 @@
+"""What a decoder of any depth is made of, and the names and shapes of its parameters."""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from transformer_parts.maths import require
+from transformer_parts.maths.budget_config import DecoderConfig
+from transformer_parts.maths.feedforward import GLU_FAMILY
+from transformer_parts.maths.residual import deepnorm_alpha_beta
+
+__all__ = ["FFN_KINDS", "PLACEMENTS", "RESIDUAL_PROJECTIONS", "StackConfig", "shapes"]
+
+PLAIN_FFN = ("relu", "gelu", "gelu_tanh", "silu")
+FFN_KINDS = (*PLAIN_FFN, *GLU_FAMILY)
+"""Feed-forward layers: two matrices with an activation between them, or three with a gate."""
+
+PLACEMENTS = ("pre", "post", "sandwich", "deepnorm")
+"""Where the norms of a layer stand; `residual` has the formulas."""
+
+RESIDUAL_PROJECTIONS = ("w_o", "w_down", "w_out")
+"""The last matrix of each branch, by the last part of its name: what writes to the residual stream."""
+
+# The norms of each branch, by what follows "attn" or "ffn" in their names.
+_NORMS = MappingProxyType(
+    {"pre": ("_norm",), "post": ("_norm",), "deepnorm": ("_norm",), "sandwich": ("_norm", "_norm_out")}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackConfig:
+    """The sizes and the kinds of parts of a decoder that can be run and trained; whatever is set down is valid.
+
+    Parameters
+    ----------
+    vocab_size : int
+        V.
+    n_layers : int
+        How many decoder layers.
+    d_model : int
+        D, the width of the residual stream.
+    n_heads : int
+        H, query heads.
+    d_ff : int
+        F, hidden width of the feed-forward layer: of one of the two branches where it is gated.
+    n_kv_heads : int, optional
+        G, key/value heads; divides H.  Default H.
+    head_dim : int, optional
+        K.  Default D/H, which must then be an integer.
+    ffn : {"relu", "gelu", "gelu_tanh", "silu", "glu", "bilinear", "reglu", "geglu", "swiglu"}
+        The first four are plain layers with that activation, the others the gated ones of `GLU_FAMILY`.
+    norm : {"rms", "layer"}
+        What every norm is.  LayerNorm has a bias.
+    placement : {"pre", "post", "sandwich", "deepnorm"}
+        Where the norms stand; "pre" and "sandwich" have one more after the last layer.
+    rope_base : float or None
+        Base of RoPE's frequencies; ``None``: no RoPE, so that positions are known by the causal mask alone.
+    qk_norm : bool
+        A norm of the same kind over each head's queries and keys, its gain shared by the heads, before RoPE.
+    tied : bool
+        The head is the embedding read the other way.
+    eps : float
+        ε of every norm.
+    alpha : float, optional
+        DeepNorm's α.  Default: the one for the depth, `residual.deepnorm_alpha_beta`.
+
+    Raises
+    ------
+    ValueError
+        For a size that is not an integer in its range, heads that don't divide, an odd head_dim under RoPE, an
+        unknown kind, or an `alpha` where there is no DeepNorm.
+
+    Notes
+    -----
+    There are no biases but LayerNorm's.  `budget_config.DecoderConfig` describes what can be counted, published
+    models included; this describes what `stack` can run.  `budget` turns the second into the first.
+
+    Examples
+    --------
+    >>> config = StackConfig(vocab_size=64, n_layers=2, d_model=64, n_heads=2, d_ff=160)
+    >>> config.head_dim, config.final_norm, config.gated
+    (32, True, True)
+    """
+
+    vocab_size: int
+    n_layers: int
+    d_model: int
+    n_heads: int
+    d_ff: int
+    n_kv_heads: int | None = None
+    head_dim: int | None = None
+    ffn: str = "swiglu"
+    norm: str = "rms"
+    placement: str = "pre"
+    rope_base: float | None = 10000.0
+    qk_norm: bool = False
+    tied: bool = True
+    eps: float = 1e-5
+    alpha: float | None = None
+
+    def __post_init__(self) -> None:
+        require.integer("vocab_size", self.vocab_size)
+        require.one_of("ffn", self.ffn, FFN_KINDS)
+        require.one_of("norm", self.norm, ("rms", "layer"))
+        require.one_of("placement", self.placement, PLACEMENTS)
+        sizes = self.budget  # checks the sizes and fills in the two that follow from others
+        checked = {
+            name: getattr(sizes, name)
+            for name in ("vocab_size", "n_layers", "d_model", "n_heads", "d_ff", "n_kv_heads", "head_dim")
+        }
+        checked["qk_norm"], checked["tied"] = sizes.qk_norm, sizes.tied
+        checked["eps"] = require.number("eps", self.eps, above=0)
+        if self.rope_base is not None:
+            checked["rope_base"] = require.number("rope_base", self.rope_base, above=0)
+            require.integer("head_dim", sizes.head_dim, minimum=2, multiple_of=2)
+        if self.placement == "deepnorm":
+            by_depth = deepnorm_alpha_beta(sizes.n_layers).alpha
+            checked["alpha"] = by_depth if self.alpha is None else require.number("alpha", self.alpha, above=0)
+        elif self.alpha is not None:
+            raise require.refusal("alpha", repr(self.alpha), f'None, or placement="deepnorm" (not {self.placement!r})')
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def gated(self) -> bool:
+        """Whether the feed-forward layer has a gate."""
+        return self.ffn in GLU_FAMILY
+
+    @property
+    def final_norm(self) -> bool:
+        """Whether a norm stands before the head: where the last layer does not end in one."""
+        return self.placement in ("pre", "sandwich")
+
+    @property
+    def budget(self) -> DecoderConfig:
+        """The same decoder as `budget.count` takes it."""
+        return DecoderConfig(
+            d_model=self.d_model,
+            n_layers=self.n_layers,
+            n_heads=self.n_heads,
+            d_ff=self.d_ff,
+            vocab_size=self.vocab_size,
+            n_kv_heads=self.n_kv_heads,
+            head_dim=self.head_dim,
+            ffn="gated" if self.gated else "mlp",
+            tied=self.tied,
+            norm=self.norm,
+            norms_per_layer=2 * len(_NORMS[self.placement]),
+            final_norm=self.final_norm,
+            qk_norm=self.qk_norm,
+        )
+
+
+def shapes(config: StackConfig) -> dict[str, tuple[int, ...]]:
+    """Return the name and shape of every parameter, in the order of the forward pass.
+
+    Weights, gradients and an optimizer's state are all flat mappings by these names.
+
+    Parameters
+    ----------
+    config : StackConfig
+        Sizes and kinds.
+
+    Returns
+    -------
+    dict of str to tuple of int
+        ``embedding`` (V, D); for each layer i, ``layers.i.`` and a name as in `decoder.DecoderLayer`: ``attn_norm``
+        (D,), ``w_q`` (D, HK), ``w_k`` and ``w_v`` (D, GK), ``q_norm`` and ``k_norm`` (K,), ``w_o`` (HK, D),
+        ``ffn_norm`` (D,), then ``w_gate`` and ``w_up`` (D, F) and ``w_down`` (F, D), or ``w_in`` (D, F) and
+        ``w_out`` (F, D); ``final_norm`` (D,); ``head`` (D, V) unless tied.  A sandwich's outer norms are
+        ``attn_norm_out`` and ``ffn_norm_out``; each LayerNorm's bias is called like it, with ``_bias`` added.
+
+    Examples
+    --------
+    >>> config = StackConfig(vocab_size=5, n_layers=1, d_model=8, n_heads=2, n_kv_heads=1, d_ff=16)
+    >>> for name, shape in shapes(config).items():
+    ...     print(name, shape)
+    embedding (5, 8)
+    layers.0.attn_norm (8,)
+    layers.0.w_q (8, 8)
+    layers.0.w_k (8, 4)
+    layers.0.w_v (8, 4)
+    layers.0.w_o (8, 8)
+    layers.0.ffn_norm (8,)
+    layers.0.w_gate (8, 16)
+    layers.0.w_up (8, 16)
+    layers.0.w_down (16, 8)
+    final_norm (8,)
+    """
+    c = config
+    width, queries, keys = c.d_model, c.n_heads * c.head_dim, c.n_kv_heads * c.head_dim
+
+    def norm(name: str, size: int = width) -> dict[str, tuple[int, ...]]:
+        return {name: (size,)} | ({f"{name}_bias": (size,)} if c.norm == "layer" else {})
+
+    def norms(branch: str) -> dict[str, tuple[int, ...]]:
+        return {name: size for end in _NORMS[c.placement] for name, size in norm(f"{branch}{end}").items()}
+
+    layer = norms("attn") | {"w_q": (width, queries), "w_k": (width, keys), "w_v": (width, keys)}
+    if c.qk_norm:
+        layer |= norm("q_norm", c.head_dim) | norm("k_norm", c.head_dim)
+    layer |= {"w_o": (queries, width)} | norms("ffn")
+    if c.gated:
+        layer |= {"w_gate": (width, c.d_ff), "w_up": (width, c.d_ff), "w_down": (c.d_ff, width)}
+    else:
+        layer |= {"w_in": (width, c.d_ff), "w_out": (c.d_ff, width)}
+    found = {"embedding": (c.vocab_size, width)}
+    for i in range(c.n_layers):
+        found |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
+    if c.final_norm:
+        found |= norm("final_norm")
+    if not c.tied:
+        found["head"] = (width, c.vocab_size)
+    return found
