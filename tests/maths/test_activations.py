@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from transformer_parts.maths import elementwise
-from transformer_parts.maths.activations import gelu, gelu_tanh, relu, sigmoid, silu
+from transformer_parts.maths.activations import gelu, gelu_tanh, relu, sigmoid, silu, swish
 
 ALL = pytest.mark.parametrize("f", [relu, sigmoid, silu, gelu, gelu_tanh])
 
@@ -142,3 +142,42 @@ def test_refuses_non_finite_entries(f, bad):
 def test_refuses_what_is_no_array_of_numbers(f, bad):
     with pytest.raises(ValueError, match=r"^x: got "):
         f(bad)
+
+
+# ---------------------------------------------------------------- Swish
+
+
+def test_swish_agrees_with_the_onnx_cases(onnx_cases):
+    for case in onnx_cases("swish"):
+        y = swish(case.inputs[0], case.attributes.get("alpha", 1.0))
+        assert_allclose(y, case.outputs[0], rtol=3e-6, atol=1e-7, err_msg=case.name)
+
+
+@pytest.mark.parametrize("beta", [0, 0.3, 1, 1.702, 7.5, 1000])
+def test_swish_is_its_formula(beta):
+    x = np.array([-1e30, -700, -37.5, -3, -1e-3, 0, 1e-30, 0.5, 3, 40, 1e30])
+    with mpmath.workdps(400):
+        expected = [float(mpmath.mpf(v) * _mp_sigmoid(mpmath.mpf(beta) * mpmath.mpf(v))) for v in x]
+    assert_allclose(swish(x, beta), expected, rtol=1e-12, atol=1e-300)
+
+
+def test_swish_leads_from_a_line_by_silu_to_relu(rng):
+    x = 4 * rng.standard_normal(997)
+    assert_array_equal(swish(x, 0), x / 2)
+    assert_array_equal(swish(x), silu(x))
+    assert_allclose(swish(x, 1000), relu(x), atol=3e-4)
+    assert_allclose(swish(x, 3), silu(3 * x) / 3, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16])
+def test_swish_overflows_nowhere(dtype):
+    largest = float(ml_dtypes.finfo(dtype).max)
+    y = swish(np.array([-largest, largest]).astype(dtype), 1000)
+    assert y.dtype == dtype
+    assert_array_equal(y.astype(np.float64), [0, largest])
+
+
+@pytest.mark.parametrize("beta", [-0.1, 1001, np.nan, "1", None])
+def test_swish_refuses_a_beta_out_of_range(beta):
+    with pytest.raises(ValueError, match=r"^beta: got .* at least 0 and at most 1000"):
+        swish(1.0, beta)

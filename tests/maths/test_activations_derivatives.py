@@ -18,6 +18,8 @@ from transformer_parts.maths.activations import (
     sigmoid_derivative,
     silu,
     silu_derivative,
+    swish,
+    swish_derivative,
 )
 
 PAIRS = {
@@ -68,6 +70,23 @@ def test_is_the_slope_of_its_function(f, rng):
     x, h = 3 * rng.standard_normal(997), 1e-5
     slope = (PAIRS[f](x + h) - PAIRS[f](x - h)) / (2 * h)
     assert_allclose(f(x), slope, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("beta", [0, 0.3, 1.702, 7.5, 1000])
+def test_swish_derivative_is_the_slope_of_swish(beta):
+    x = np.array([-700, -37.5, -3, -1, -1e-3, 0, 1e-30, 0.5, 3, 40, 1e3])
+    with mpmath.workdps(420):
+        expected = [float(mpmath.diff(lambda t: t / (1 + mpmath.exp(-mpmath.mpf(beta) * t)), mpmath.mpf(v))) for v in x]
+    assert_allclose(swish_derivative(x, beta), expected, rtol=1e-12, atol=1e-300)
+    assert_array_equal(swish_derivative([-1e300, 1e300], beta), [0.5, 0.5] if beta == 0 else [0, 1])
+    if beta:
+        assert_allclose(swish_derivative(x / beta, beta), silu_derivative(x), rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("beta", [-0.1, 1001, np.nan, "1", None])
+def test_swish_derivative_refuses_a_beta_out_of_range(beta):
+    with pytest.raises(ValueError, match=r"^beta: got .* at least 0 and at most 1000"):
+        swish_derivative(1.0, beta)
 
 
 def test_relu_has_slope_0_or_1_and_0_at_0():
@@ -166,6 +185,6 @@ def test_refuses_what_is_no_array_of_numbers(f, bad):
 
 
 def test_activations_offers_each_function_with_its_derivative():
-    for derivative, function in PAIRS.items():
+    for derivative, function in (PAIRS | {swish_derivative: swish}).items():
         assert getattr(activations, f"{function.__name__}_derivative") is derivative
         assert {derivative.__name__, function.__name__} <= set(activations.__all__)

@@ -9,14 +9,16 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from transformer_parts.maths import require
 from transformer_parts.maths.activations_derivatives import (
     gelu_derivative,
     gelu_tanh_derivative,
     relu_derivative,
     sigmoid_derivative,
     silu_derivative,
+    swish_derivative,
 )
-from transformer_parts.maths.elementwise import blockwise, logistic
+from transformer_parts.maths.elementwise import MOST_BETA, blockwise, logistic, steepened
 
 __all__ = [
     "gelu",
@@ -29,6 +31,8 @@ __all__ = [
     "sigmoid_derivative",
     "silu",
     "silu_derivative",
+    "swish",
+    "swish_derivative",
 ]
 
 _erfc = np.frompyfunc(math.erfc, 1, 1)
@@ -130,6 +134,42 @@ def silu(x: ArrayLike) -> NDArray:
     [-0.268941, 0.0, 0.731059]
     """
     return blockwise(lambda t: t * logistic(t), x)
+
+
+def swish(x: ArrayLike, beta: float = 1.0) -> NDArray:
+    r"""Return x·σ(βx): SiLU at β = 1, x/2 at β = 0, and nearer to ReLU the larger β is.
+
+    Its minimum is −0.2785/β, at x = −1.2785/β.  At β = 1.702 it is within 0.0204 of GELU.
+
+    Parameters
+    ----------
+    x : array_like, shape (...)
+        Finite numbers.
+    beta : float
+        β, from 0 to 1000.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        In the dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If `x` is not finite or `beta` is out of its range.
+
+    References
+    ----------
+    Ramachandran et al., "Searching for Activation Functions", arXiv:1710.05941, §4;
+    Hendrycks & Gimpel, arXiv:1606.08415, §2 (β = 1.702).
+
+    Examples
+    --------
+    >>> swish([-1.0, 0.0, 1.0], beta=1.702).round(6).tolist()
+    [-0.154204, 0.0, 0.845796]
+    """
+    beta = require.number("beta", beta, minimum=0, maximum=MOST_BETA)
+    return blockwise(lambda t: t * logistic(steepened(t, beta)), x)
 
 
 def gelu(x: ArrayLike) -> NDArray:

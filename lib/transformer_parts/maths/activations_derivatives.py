@@ -9,7 +9,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from transformer_parts.maths.elementwise import blockwise, logistic
+from transformer_parts.maths import require
+from transformer_parts.maths.elementwise import MOST_BETA, blockwise, logistic, steepened
 
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 
@@ -106,7 +107,42 @@ def silu_derivative(x: ArrayLike) -> NDArray:
     >>> silu_derivative([-1.0, 0.0, 1.0]).round(6).tolist()
     [0.072329, 0.5, 0.927671]
     """
-    return blockwise(lambda t: logistic(t) * (1 + t * logistic(-t)), x)
+    return blockwise(_silu_derivative, x)
+
+
+def swish_derivative(x: ArrayLike, beta: float = 1.0) -> NDArray:
+    r"""Return the derivative of Swish with respect to x.
+
+    .. math:: \sigma(\beta x)\,\bigl(1 + \beta x\,\sigma(-\beta x)\bigr)
+
+    Parameters
+    ----------
+    x : array_like, shape (...)
+        Finite numbers.
+    beta : float
+        β, from 0 to 1000.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        In the dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If `x` is not finite or `beta` is out of its range.
+
+    References
+    ----------
+    Ramachandran et al., "Searching for Activation Functions", arXiv:1710.05941, §4.
+
+    Examples
+    --------
+    >>> swish_derivative([-1.0, 0.0, 1.0], beta=0.0).tolist()
+    [0.5, 0.5, 0.5]
+    """
+    beta = require.number("beta", beta, minimum=0, maximum=MOST_BETA)
+    return blockwise(lambda t: _silu_derivative(steepened(t, beta)), x)
 
 
 def gelu_derivative(x: ArrayLike) -> NDArray:
@@ -190,3 +226,7 @@ def gelu_tanh_derivative(x: ArrayLike) -> NDArray:
         return logistic(u) * (1 + near * slope * logistic(-u))
 
     return blockwise(by_tanh, x)
+
+
+def _silu_derivative(t: NDArray) -> NDArray:
+    return logistic(t) * (1 + t * logistic(-t))
