@@ -139,6 +139,19 @@ def shape(name: str, x: NDArray, wanted: tuple[int | str, ...], why: str) -> Non
         raise refusal(name, f"shape {x.shape}", f"shape ({letters}), {why}")
 
 
+def indices(name: str, value: ArrayLike, size: int, *, minimum: int = 0) -> NDArray:
+    """Return `value` as a non-empty array of integers from `minimum` to `size` − 1, such as token ids."""
+    out = np.asarray(value)
+    if out.dtype.kind not in "iu":
+        raise refusal(name, f"an array of {out.dtype}", "integers")
+    if out.size == 0:
+        raise refusal(name, f"shape {out.shape}", "no empty axis")
+    if out.min() < minimum or out.max() >= size:
+        bad = out[(out < minimum) | (out >= size)].flat[0]
+        raise refusal(name, str(bad), f"integers from {minimum} to {size - 1}")
+    return out
+
+
 def function(name: str, value: object) -> None:
     """Refuse `value` unless it can be called."""
     if not callable(value):

@@ -1,0 +1,104 @@
+"""The next-token loss: cross-entropy of logits, averaged over the targets that count."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from transformer_parts.maths import require
+
+__all__ = ["NOT_COUNTED", "checked_targets", "cross_entropy", "log_softmax"]
+
+NOT_COUNTED = -1
+"""A target of this value is left out of the mean, and no gradient comes from its position."""
+
+
+def cross_entropy(logits: ArrayLike, targets: ArrayLike) -> float:
+    r"""Return the mean negative log-probability of the targets, in nats.
+
+    .. math:: \mathcal L = -\frac{1}{n} \sum_{t:\,y_t \ge 0} \log \operatorname{softmax}(z_t)_{y_t}
+
+    Parameters
+    ----------
+    logits : array_like, shape (..., V)
+        z, finite.
+    targets : array_like of int, shape (...)
+        y, from 0 to V − 1; −1 where a position does not count.
+
+    Returns
+    -------
+    float
+        ln V where all logits of every counted position are equal.
+
+    Raises
+    ------
+    ValueError
+        If a logit is not finite, a target is out of range or no integer, or none counts.
+
+    References
+    ----------
+    Goodfellow et al., "Deep Learning", 2016, §6.2.2.3 (the loss and its gradient, softmax minus one-hot).
+
+    Examples
+    --------
+    >>> print(f"{cross_entropy([[0.0, 0.0], [3.0, 0.0]], [1, -1]):.6f}")
+    0.693147
+    """
+    logits = require.array("logits", logits)
+    targets, counted = checked_targets(targets, logits)
+    rows = log_softmax(logits[counted])
+    return -float(np.mean(rows[np.arange(len(rows)), targets[counted]], dtype=np.float64))
+
+
+def log_softmax(logits: NDArray) -> NDArray:
+    """Return the logarithms of the softmax over the last axis.
+
+    Parameters
+    ----------
+    logits : ndarray, shape (..., V)
+        Finite numbers; 16-bit ones are computed in float32.
+
+    Returns
+    -------
+    ndarray, shape (..., V)
+        At most 0; −1000 is as good a value as −1, which the logarithm of a softmax would have as −inf.
+
+    Examples
+    --------
+    >>> log_softmax(np.array([0.0, -1000.0])).tolist()
+    [0.0, -1000.0]
+    """
+    logits = logits.astype(require.compute_dtype(logits.dtype), copy=False)
+    shifted = logits - logits.max(-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+def checked_targets(targets: ArrayLike, logits: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the targets of some logits, and where they count.
+
+    Parameters
+    ----------
+    targets : array_like of int, shape (...)
+        From 0 to V − 1, or −1.
+    logits : ndarray, shape (..., V)
+        What they are the targets of.
+
+    Returns
+    -------
+    targets : ndarray of int, shape (...)
+    counted : ndarray of bool, shape (...)
+
+    Raises
+    ------
+    ValueError
+        If a target is out of range or no integer, or none counts.
+
+    Examples
+    --------
+    >>> checked_targets([1, -1], np.zeros((2, 3)))[1].tolist()
+    [True, False]
+    """
+    targets = require.indices("targets", targets, logits.shape[-1], minimum=NOT_COUNTED)
+    require.shape("targets", targets, logits.shape[:-1], "that of the logits without their last axis")
+    counted = targets != NOT_COUNTED
+    if not counted.any():
+        raise require.refusal("targets", "-1 everywhere", "one that counts at least")
+    return targets, counted

@@ -1,0 +1,306 @@
+"""A whole decoder of any depth and kind: embedding, layers, final norm, head; its loss and all its gradients.
+
+Parameters are one flat mapping from the names of `shapes` to arrays, and so are gradients.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from transformer_parts.maths import require
+from transformer_parts.maths.cross_entropy import cross_entropy
+from transformer_parts.maths.gradients import cross_entropy_backward, embedding_backward, linear_backward
+from transformer_parts.maths.gradients_layer import layer_backward, normalized_backward
+from transformer_parts.maths.stack_config import FFN_KINDS, PLACEMENTS, RESIDUAL_PROJECTIONS, StackConfig, shapes
+from transformer_parts.maths.stack_layer import Kept, layer_forward, normalized
+
+__all__ = [
+    "FFN_KINDS",
+    "PLACEMENTS",
+    "RESIDUAL_PROJECTIONS",
+    "Gradients",
+    "Pass",
+    "StackConfig",
+    "Tape",
+    "backward",
+    "forward",
+    "layer_weights",
+    "loss",
+    "loss_and_gradients",
+    "shapes",
+]
+
+Weights = Mapping[str, NDArray]
+
+
+class Tape(NamedTuple):
+    """What a forward pass kept.
+
+    Attributes
+    ----------
+    tokens : (..., L) ndarray of int
+    streams : tuple of (..., L, D) ndarrays
+        The residual stream before the first layer, and after each: n_layers + 1 of them.
+    layers : tuple of dict
+        What `stack_layer.layer_forward` kept of each layer: queries, keys, attention weights, gates.
+    output : (..., L, D) ndarray
+        What the head reads: the last stream, after the final norm where there is one.
+    """
+
+    tokens: NDArray
+    streams: tuple[NDArray, ...]
+    layers: tuple[Kept, ...]
+    output: NDArray
+
+
+class Gradients(NamedTuple):
+    """What a backward pass found.
+
+    Attributes
+    ----------
+    weights : dict of str to ndarray
+        The loss's gradient with respect to each parameter, by its name.
+    streams : tuple of (..., L, D) ndarrays
+        With respect to each of the tape's streams.
+    """
+
+    weights: dict[str, NDArray]
+    streams: tuple[NDArray, ...]
+
+
+class Pass(NamedTuple):
+    """One pass forward and backward.
+
+    Attributes
+    ----------
+    loss : float
+        Mean cross-entropy of the targets that count, in nats.
+    gradients : dict of str to ndarray
+        By the parameters' names.
+    tape : Tape
+        What the forward pass kept.
+    stream_gradients : tuple of (..., L, D) ndarrays
+        With respect to the residual stream before the first layer and after each.
+    """
+
+    loss: float
+    gradients: dict[str, NDArray]
+    tape: Tape
+    stream_gradients: tuple[NDArray, ...]
+
+
+def forward(weights: Weights, tokens: ArrayLike, config: StackConfig) -> tuple[NDArray, Tape]:
+    r"""Run a decoder on token ids.
+
+    .. math:: X_0 = E[\text{tokens}], \quad X_{l+1} = \operatorname{Layer}_l(X_l), \quad
+              Z = \operatorname{Norm}(X_{n}) W_\text{head}
+
+    A tied head is Eᵀ.  The final norm stands only where the placement leaves the stream unnormalised.
+
+    Parameters
+    ----------
+    weights : mapping of str to ndarray
+        Of the names and shapes of `shapes`, all of one floating dtype of at least 32 bits.
+    tokens : array_like of int, shape (..., L)
+        From 0 to V − 1, at the positions 0 … L − 1.
+    config : StackConfig
+        Sizes and kinds.
+
+    Returns
+    -------
+    logits : ndarray, shape (..., L, V)
+        Those at position t see the tokens 0 … t.
+    tape : Tape
+        Every layer's tensors.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is missing, unknown or of another shape, a token is out of range, or an entry is not finite.
+
+    References
+    ----------
+    Vaswani et al., arXiv:1706.03762, §3; the decoder alone: Radford et al., "Improving Language Understanding by
+    Generative Pre-Training", 2018, §3.1, eq. 2.
+
+    Examples
+    --------
+    >>> config = StackConfig(vocab_size=5, n_layers=2, d_model=8, n_heads=2, d_ff=16)
+    >>> weights = {name: np.full(shape, 0.1) for name, shape in shapes(config).items()}
+    >>> logits, tape = forward(weights, [[1, 2, 3]], config)
+    >>> logits.shape, len(tape.streams)
+    ((1, 3, 5), 3)
+    """
+    _check(weights, config)
+    tokens = require.indices("tokens", tokens, config.vocab_size)
+    if tokens.ndim < 1:
+        raise require.refusal("tokens", "a single token", "at least 1 axis, the sequence")
+    stream = weights["embedding"][tokens]
+    streams, layers = [stream], []
+    for i in range(config.n_layers):
+        stream, kept = layer_forward(layer_weights(weights, i), stream, config)
+        streams.append(stream)
+        layers.append(kept)
+    output = normalized(weights, "final_norm", stream, config) if config.final_norm else stream
+    rows = output.reshape(-1, config.d_model) @ _head(weights, config)
+    return rows.reshape(*tokens.shape, -1), Tape(tokens, tuple(streams), tuple(layers), output)
+
+
+def backward(grad: ArrayLike, weights: Weights, tape: Tape, config: StackConfig) -> Gradients:
+    """Return the gradients of everything from the gradient of the logits.
+
+    Parameters
+    ----------
+    grad : array_like, shape (..., L, V)
+        Gradient of the loss with respect to the logits.
+    weights : mapping of str to ndarray
+        Those of the forward pass.
+    tape : Tape
+        What it kept.
+    config : StackConfig
+        Sizes and kinds.
+
+    Returns
+    -------
+    Gradients
+        A tied embedding's gradient is the sum of its two uses.
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit or an entry is not finite.
+
+    Examples
+    --------
+    >>> config = StackConfig(vocab_size=5, n_layers=2, d_model=8, n_heads=2, d_ff=16)
+    >>> weights = {name: np.full(shape, 0.1) for name, shape in shapes(config).items()}
+    >>> logits, tape = forward(weights, [[1, 2, 3]], config)
+    >>> found = backward(np.ones_like(logits), weights, tape, config)
+    >>> found.weights.keys() == weights.keys(), len(found.streams)
+    (True, 3)
+    """
+    gradients: dict[str, NDArray] = {}
+    grad, of_head = linear_backward(grad, tape.output, _head(weights, config))
+    if config.final_norm:
+        grad, found = normalized_backward(weights, "final_norm", grad, tape.streams[-1], config)
+        gradients.update(found)
+    streams = [grad]
+    for i in reversed(range(config.n_layers)):
+        grad, found = layer_backward(grad, layer_weights(weights, i), tape.layers[i], config)
+        gradients.update({f"layers.{i}.{name}": of_weight for name, of_weight in found.items()})
+        streams.append(grad)
+    gradients["embedding"] = embedding_backward(grad, tape.tokens, config.vocab_size)
+    if config.tied:
+        gradients["embedding"] += of_head.T
+    else:
+        gradients["head"] = of_head
+    return Gradients({name: gradients[name] for name in weights}, tuple(reversed(streams)))
+
+
+def loss(weights: Weights, tokens: ArrayLike, targets: ArrayLike, config: StackConfig) -> float:
+    """Return the mean cross-entropy of the targets, in nats.
+
+    Parameters
+    ----------
+    weights : mapping of str to ndarray
+        As for `forward`.
+    tokens, targets : array_like of int, shape (..., L)
+        What is read, and what should be foretold at each position: the next token, or −1 where nothing counts.
+    config : StackConfig
+        Sizes and kinds.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        As `forward` and `cross_entropy` do.
+
+    Examples
+    --------
+    >>> config = StackConfig(vocab_size=5, n_layers=2, d_model=8, n_heads=2, d_ff=16)
+    >>> weights = {name: np.full(shape, 0.1) for name, shape in shapes(config).items()}
+    >>> print(f"{loss(weights, [[1, 2, 3]], [[2, 3, -1]], config):.4f}")  # ln 5: all logits are equal
+    1.6094
+    """
+    return cross_entropy(forward(weights, tokens, config)[0], targets)
+
+
+def loss_and_gradients(weights: Weights, tokens: ArrayLike, targets: ArrayLike, config: StackConfig) -> Pass:
+    """Return the loss, its gradient with respect to every parameter, and what both passes went through.
+
+    Parameters
+    ----------
+    weights : mapping of str to ndarray
+        As for `forward`.
+    tokens, targets : array_like of int, shape (..., L)
+        As for `loss`.
+    config : StackConfig
+        Sizes and kinds.
+
+    Returns
+    -------
+    Pass
+
+    Raises
+    ------
+    ValueError
+        As `forward` and `cross_entropy` do.
+
+    Examples
+    --------
+    >>> config = StackConfig(vocab_size=5, n_layers=2, d_model=8, n_heads=2, d_ff=16)
+    >>> weights = {name: np.full(shape, 0.1) for name, shape in shapes(config).items()}
+    >>> found = loss_and_gradients(weights, [[1, 2, 3]], [[2, 3, -1]], config)
+    >>> found.gradients["layers.1.w_q"].shape, len(found.stream_gradients)
+    ((8, 8), 3)
+    """
+    logits, tape = forward(weights, tokens, config)
+    found = backward(cross_entropy_backward(logits, targets), weights, tape, config)
+    return Pass(cross_entropy(logits, targets), found.weights, tape, found.streams)
+
+
+def layer_weights(weights: Weights, layer: int) -> dict[str, NDArray]:
+    """Return one layer's own parameters, by their names without ``layers.i.``.
+
+    Parameters
+    ----------
+    weights : mapping of str to ndarray
+        A decoder's parameters.
+    layer : int
+        From 0.
+
+    Returns
+    -------
+    dict of str to ndarray
+
+    Examples
+    --------
+    >>> list(layer_weights({"embedding": np.ones((3, 2)), "layers.1.w_q": np.ones((2, 2))}, 1))
+    ['w_q']
+    """
+    prefix = f"layers.{layer}."
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+
+
+def _head(weights: Weights, config: StackConfig) -> NDArray:
+    return weights["embedding"].T if config.tied else weights["head"]
+
+
+def _check(weights: Weights, config: StackConfig) -> None:
+    wanted = shapes(config)
+    if weights.keys() != wanted.keys():
+        missing, unknown = sorted(wanted.keys() - weights.keys()), sorted(weights.keys() - wanted.keys())
+        got = ", ".join([*(f"no {name}" for name in missing), *(f"an unknown {name}" for name in unknown)])
+        raise require.refusal("weights", got, "the parameters that shapes(config) names")
+    for name, shape in wanted.items():
+        w = weights[name]
+        if not isinstance(w, np.ndarray) or not require.is_floating(w.dtype) or w.dtype.itemsize < 4:
+            raise require.refusal(
+                f"weights[{name!r}]", f"{getattr(w, 'dtype', type(w).__name__)}", "float32 or float64"
+            )
+        require.shape(f"weights[{name!r}]", w, shape, "as shapes(config) has it")
