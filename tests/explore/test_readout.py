@@ -74,3 +74,11 @@ def test_any_words_come_out_as_they_went_in(label, value):
     root = ElementTree.fromstring(table([Row(label, value)]))
     assert "".join(root.find("tr/th").itertext()) == label
     assert (root.find("tr/td").text or "") == value
+
+
+def test_a_table_that_changes_by_itself_is_not_announced():
+    assert "aria-live" in table([Row("a", "1")])
+    assert (
+        table([Row("a", "1")], announced=False)
+        == '<table class="tp-readout">' + table([Row("a", "1")]).split(">", 1)[1]
+    )

@@ -42,8 +42,8 @@ def vector(values: Iterable[float], digits: int = 6, most: int = 8) -> str:
     return "(" + ", ".join(shown + ["…"] * (len(values) > most)) + ")"
 
 
-def table(rows: Iterable[Row]) -> str:
-    """Return the rows as an HTML table that screen readers announce when it has changed.
+def table(rows: Iterable[Row], *, announced: bool = True) -> str:
+    """Return the rows as an HTML table that screen readers announce when it has changed, if it is to be `announced`.
 
     A % stays on the line of its number.
     """
@@ -51,7 +51,8 @@ def table(rows: Iterable[Row]) -> str:
         f'<tr><th scope="row">{_swatch(colour)}{escape(label)}</th><td>{_unbroken(escape(value))}</td></tr>'
         for label, value, colour in rows
     )
-    return f'<table class="tp-readout" role="status" aria-live="polite">{body}</table>'
+    live = ' role="status" aria-live="polite"' if announced else ""
+    return f'<table class="tp-readout"{live}>{body}</table>'
 
 
 def _unbroken(value: str) -> str:
