@@ -171,10 +171,11 @@ class DecoderLayer(DecoderWeights):
         >>> [part.shape for part in layer.project(np.ones((3, 8)), np.arange(3))]
         [(2, 3, 4), (1, 3, 4), (1, 3, 4)]
         """
-        normed = rms_norm(x, self.attn_norm, self.eps)
+        normed = self._norm(x, self.attn_norm)
         note("norm1", "… L D", normed)
-        query = _heads(normed @ self.w_q, self.n_heads)
-        key, value = (_heads(normed @ w, self.n_kv_heads) for w in (self.w_k, self.w_v))
+        query, key, value = self._query_key_value(normed)
+        query = _heads(query, self.n_heads)
+        key, value = (_heads(part, self.n_kv_heads) for part in (key, value))
         note("q", "… H L K", query)
         note("k", "… G S K", key)
         note("v", "… G S K", value)
@@ -255,9 +256,10 @@ class DecoderLayer(DecoderWeights):
         >>> DecoderLayer.random(d_model=8, n_heads=2, d_ff=16).feed_forward(np.ones((3, 8))).shape
         (3, 8)
         """
-        normed = rms_norm(u, self.ffn_norm, self.eps)
+        normed = self._norm(u, self.ffn_norm)
         note("norm2", "… L D", normed)
-        gate, up = silu(normed @ self.w_gate), normed @ self.w_up
+        gate, up = self._gate_and_up(normed)
+        gate = self._activate(gate)
         note("gate", "… L F", gate)
         note("up", "… L F", up)
         product = gate * up
@@ -265,6 +267,18 @@ class DecoderLayer(DecoderWeights):
         out = product @ self.w_down
         note("ffn", "… L D", out)
         return out
+
+    def _norm(self, x: NDArray, weight: NDArray) -> NDArray:
+        return rms_norm(x, weight, self.eps)
+
+    def _activate(self, gate: NDArray) -> NDArray:
+        return silu(gate)
+
+    def _query_key_value(self, normed: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        return normed @ self.w_q, normed @ self.w_k, normed @ self.w_v
+
+    def _gate_and_up(self, normed: NDArray) -> tuple[NDArray, NDArray]:
+        return normed @ self.w_gate, normed @ self.w_up
 
     def _run(self, x: ArrayLike, positions: ArrayLike | None, causal: bool, mask: ArrayLike | None, note: Note):
         x = require.array("x", x, min_ndim=2)

@@ -5,7 +5,7 @@ It reads any GGUF file of the Llama architecture without biases and without scal
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
-from transformer_parts.maths.decoder import DecoderLayer
 from transformer_parts.maths.norms import rms_norm
+from transformer_parts.models.fused_layer import FusedLayer
 from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.llama_sizes import LlamaSizes, llama_sizes
 
@@ -33,19 +33,22 @@ class SmolLM2:
         What the file states.
     embedding : ndarray, shape (V, D)
         One row a token.
-    layers : tuple of DecoderLayer
+    layers : tuple of FusedLayer
         In order.
     final_norm : ndarray, shape (D,)
         The weight of the last RMSNorm.
     head : ndarray, shape (D, V)
         To the logits; where the file ties it, a view of the embedding.
+    norm : callable
+        The last norm, called with the residual vectors, its weight and ``eps``.
     """
 
     sizes: LlamaSizes
     embedding: NDArray[np.float32] = field(repr=False)
-    layers: tuple[DecoderLayer, ...] = field(repr=False)
+    layers: tuple[FusedLayer, ...] = field(repr=False)
     final_norm: NDArray[np.float32] = field(repr=False)
     head: NDArray[np.float32] = field(repr=False)
+    norm: Callable[..., NDArray] = rms_norm
 
     def hidden(self, token_ids: ArrayLike, positions: ArrayLike | None = None) -> NDArray[np.float32]:
         """Return the residual vectors after the last layer, before the final norm.
@@ -67,14 +70,14 @@ class SmolLM2:
         ValueError
             `token_ids` has something that is not an integer from 0 to V − 1, or nothing.
         """
-        x = self._embed(token_ids)
+        x = self.embed(token_ids)
         for layer in self.layers:
             x = layer(x, positions)
         return x
 
     def logits(self, hidden: NDArray) -> NDArray[np.float32]:
         """Return the logits of residual vectors, (..., D) → (..., V): the final norm, then the head."""
-        return rms_norm(hidden, self.final_norm, self.sizes.eps) @ self.head
+        return self.norm(hidden, self.final_norm, eps=self.sizes.eps) @ self.head
 
     def forward(self, token_ids: ArrayLike, positions: ArrayLike | None = None) -> NDArray[np.float32]:
         """Return the logits of the next token at every position.
@@ -136,7 +139,7 @@ class SmolLM2:
         to_the_end = not set(_AFTER).isdisjoint(names)
         last = len(self.layers) if to_the_end else 1 + max(wanted, default=-1)
         kept: dict[str, NDArray] = {}
-        x = self._embed(token_ids)
+        x = self.embed(token_ids)
         for index, layer in enumerate(self.layers[:last]):
             steps = wanted.get(index)
             x = _keep_steps(layer, x, positions, index, steps, kept) if steps else layer(x, positions)
@@ -146,7 +149,8 @@ class SmolLM2:
             kept["logits"] = self.logits(x)
         return {name: kept[name] for name in names}
 
-    def _embed(self, token_ids: ArrayLike) -> NDArray[np.float32]:
+    def embed(self, token_ids: ArrayLike) -> NDArray[np.float32]:
+        """Return the embedding of tokens, (..., L) → (..., L, D); refuse what is not a token."""
         ids = np.asarray(token_ids)
         size = len(self.embedding)
         if ids.dtype.kind not in "iu" or ids.ndim == 0 or ids.size == 0:
@@ -171,7 +175,7 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
     Returns
     -------
     SmolLM2
-        With every weight in float32.  Matrices are transposed views of the file's (out, in) rows.
+        With every weight in float32, in layers that decode fast (`fused_layer`); the embedding is as in the file.
 
     Raises
     ------
@@ -198,7 +202,7 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
             argument = _ARGUMENT.get(name, name.replace("ffn_", "w_"))
             weights[argument] = file.tensor(f"blk.{i}.{name}.weight", shape).T
         try:
-            layers.append(DecoderLayer(**weights, **settings))
+            layers.append(FusedLayer.join(**weights, **settings))
         except ValueError as error:
             raise ValueError(f"layer {i} of {file.path.name}: {error}") from error
     embedding = file.tensor("token_embd.weight", (sizes.vocab_size, d))
@@ -207,7 +211,7 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
     return SmolLM2(sizes, embedding, tuple(layers), file.tensor("output_norm.weight", (d,)), head.T)
 
 
-def _keep_steps(layer: DecoderLayer, x, positions, index: int, wanted: list[str], kept: dict[str, NDArray]):
+def _keep_steps(layer: FusedLayer, x, positions, index: int, wanted: list[str], kept: dict[str, NDArray]):
     """Put the wanted steps of a layer into `kept` and return the layer's output."""
     steps = {step.name: step.value for step in layer.trace(x, positions)}
     steps["gate_input"] = steps["norm2"] @ layer.w_gate

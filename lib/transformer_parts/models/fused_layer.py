@@ -1,0 +1,94 @@
+"""A decoder layer whose queries, keys and values come of one matrix product, and gate and up of another."""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer_parts.maths import require
+from transformer_parts.maths.decoder import DecoderLayer
+
+_JOINED = ("w_q", "w_k", "w_v"), ("w_gate", "w_up")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FusedLayer(DecoderLayer):
+    """A `DecoderLayer` that decodes faster: four matrices are read for each token instead of seven, row by row.
+
+    One new token makes every product a vector times a matrix, whose time is that of reading the matrix.  Larger
+    matrices stored by rows of x @ w are read some 30 % faster (`make bench-model`); for many tokens at once
+    there is no difference.
+
+    Parameters
+    ----------
+    w_qkv : (D, (H + 2G)·K) ndarray
+        Its columns are those of w_q, w_k and w_v, which are views of it.
+    w_gate_up : (D, 2F) ndarray
+        Its columns are those of w_gate and w_up, which are views of it.
+    **weights
+        As of `DecoderLayer`.
+
+    Raises
+    ------
+    ValueError
+        If a matrix is not a view of the joined one, or as `DecoderLayer` does.
+
+    Examples
+    --------
+    >>> layer = DecoderLayer.random(d_model=8, n_heads=2, n_kv_heads=1, d_ff=16)
+    >>> FusedLayer.of(layer).w_qkv.shape
+    (8, 16)
+    """
+
+    w_qkv: NDArray = field(repr=False)
+    w_gate_up: NDArray = field(repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for whole, names in zip(("w_qkv", "w_gate_up"), _JOINED, strict=True):
+            joined, start = getattr(self, whole), 0
+            for name in names:
+                part = getattr(self, name)
+                view = joined[:, start : start + part.shape[1]]
+                if view.__array_interface__ != part.__array_interface__:
+                    raise require.refusal(name, "a matrix of its own", f"the view of {whole} that it was made with")
+                start += part.shape[1]
+            require.shape(whole, joined, (len(joined), start), f"the columns of {', '.join(names)}")
+
+    @classmethod
+    def of(cls, layer: DecoderLayer) -> Self:
+        """Return a fused copy of a layer."""
+        kept = {name: getattr(layer, name) for name in DecoderLayer.__dataclass_fields__}
+        return cls.join(**kept)
+
+    @classmethod
+    def join(cls, **weights: object) -> Self:
+        """Return a fused layer of the weights and settings that `DecoderLayer` takes; matrices are copied."""
+        for whole, names in zip(("w_qkv", "w_gate_up"), _JOINED, strict=True):
+            parts = [weights[name] for name in names]
+            joined = np.concatenate(parts, axis=1, dtype=parts[0].dtype)
+            joined = np.ascontiguousarray(joined)
+            stops = np.cumsum([part.shape[1] for part in parts])
+            weights[whole] = joined
+            weights |= {
+                name: joined[:, stop - part.shape[1] : stop]
+                for name, part, stop in zip(names, parts, stops, strict=True)
+            }
+        return cls(**{name: _by_rows(value) for name, value in weights.items()})
+
+    def _query_key_value(self, normed: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        query, key = self.w_q.shape[1], self.w_k.shape[1]
+        joined = normed @ self.w_qkv
+        return joined[..., :query], joined[..., query : query + key], joined[..., query + key :]
+
+    def _gate_and_up(self, normed: NDArray) -> tuple[NDArray, NDArray]:
+        joined = normed @ self.w_gate_up
+        return joined[..., : self.w_gate.shape[1]], joined[..., self.w_gate.shape[1] :]
+
+
+def _by_rows(value: object) -> object:
+    """Return a matrix stored column by column as one stored row by row; anything else as it is."""
+    if isinstance(value, np.ndarray) and value.ndim == 2 and value.flags.f_contiguous and not value.flags.c_contiguous:
+        return np.ascontiguousarray(value)
+    return value

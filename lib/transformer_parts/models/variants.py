@@ -1,0 +1,107 @@
+"""The model with one part exchanged: other frequencies, or one part broken, to see what it is there for.
+
+The weights stay as trained and are shared with the model given, not copied.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer_parts.maths.activations import relu
+from transformer_parts.maths.context_extension import ScaledRope
+from transformer_parts.maths.norms import layer_norm
+from transformer_parts.models.fused_layer import FusedLayer
+from transformer_parts.models.smollm2 import SmolLM2
+
+Layer = TypeVar("Layer", bound=FusedLayer)
+
+
+def with_rope(model: SmolLM2, scaled: ScaledRope) -> SmolLM2:
+    """Return the model with other frequencies and another size of the scores.
+
+    Parameters
+    ----------
+    model : SmolLM2
+        As loaded.
+    scaled : ScaledRope
+        Frequencies, and the factor of query and of key: its square multiplies the scores.
+
+    Raises
+    ------
+    ValueError
+        The frequencies are not those of a head.
+    """
+    scale = scaled.attention_factor**2 / model.sizes.head_dim**0.5
+    return _with_layers(model, lambda layer: replace(layer, inv_freq=scaled.inv_freq, scale=scale))
+
+
+def without_rope(model: SmolLM2) -> SmolLM2:
+    """Return the model with queries and keys left as they are: every position is position 0."""
+    still = np.zeros(model.sizes.head_dim // 2)
+    return _with_layers(model, lambda layer: replace(layer, inv_freq=still))
+
+
+def with_other_layout(model: SmolLM2) -> SmolLM2:
+    """Return the model with the other channels paired: the right rotation of the wrong pairs."""
+    other = {"interleaved": "split", "split": "interleaved"}
+    return _with_layers(model, lambda layer: replace(layer, layout=other[layer.layout]))
+
+
+def without_scale(model: SmolLM2) -> SmolLM2:
+    """Return the model with the scores not divided by √K."""
+    return _with_layers(model, lambda layer: replace(layer, scale=1.0))
+
+
+def with_layer_norm(model: SmolLM2) -> SmolLM2:
+    """Return the model with LayerNorm, by the same weights and without a shift, in place of every RMSNorm."""
+    return replace(_with_layers(model, lambda layer: _as(_LayerNormed, layer)), norm=layer_norm)
+
+
+def with_relu(model: SmolLM2) -> SmolLM2:
+    """Return the model with ReLU in place of SiLU on the gates."""
+    return _with_layers(model, lambda layer: _as(_ReluGated, layer))
+
+
+def without_gate(model: SmolLM2) -> SmolLM2:
+    """Return the model with every gate wide open: 1 in place of SiLU(x·W_gate), which leaves the FFN linear."""
+    return _with_layers(model, lambda layer: _as(_Ungated, layer))
+
+
+#: What a switch breaks → a function from the model to the broken one.
+BROKEN: Mapping[str, Callable[[SmolLM2], SmolLM2]] = MappingProxyType(
+    {
+        "no RoPE": without_rope,
+        "RoPE in the other layout": with_other_layout,
+        "scores not divided by √K": without_scale,
+        "LayerNorm for RMSNorm": with_layer_norm,
+        "ReLU for SiLU": with_relu,
+        "no gate": without_gate,
+    }
+)
+
+
+class _LayerNormed(FusedLayer):
+    def _norm(self, x: NDArray, weight: NDArray) -> NDArray:
+        return layer_norm(x, weight, eps=self.eps)
+
+
+class _ReluGated(FusedLayer):
+    def _activate(self, gate: NDArray) -> NDArray:
+        return relu(gate)
+
+
+class _Ungated(FusedLayer):
+    def _activate(self, gate: NDArray) -> NDArray:
+        return np.ones_like(gate)
+
+
+def _as(kind: type[Layer], layer: FusedLayer) -> Layer:
+    return kind(**{field.name: getattr(layer, field.name) for field in fields(layer)})
+
+
+def _with_layers(model: SmolLM2, change: Callable[[FusedLayer], FusedLayer]) -> SmolLM2:
+    return replace(model, layers=tuple(map(change, model.layers)))
