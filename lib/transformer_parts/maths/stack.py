@@ -4,7 +4,6 @@ Parameters are one flat mapping from the names of `shapes` to arrays, and so are
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +13,8 @@ from transformer_parts.maths.cross_entropy import cross_entropy
 from transformer_parts.maths.gradients import cross_entropy_backward, embedding_backward, linear_backward
 from transformer_parts.maths.gradients_layer import layer_backward, normalized_backward
 from transformer_parts.maths.stack_config import FFN_KINDS, PLACEMENTS, RESIDUAL_PROJECTIONS, StackConfig, shapes
-from transformer_parts.maths.stack_layer import Kept, layer_forward, normalized
+from transformer_parts.maths.stack_layer import layer_forward, normalized
+from transformer_parts.maths.stack_tape import Gradients, Pass, Tape
 
 __all__ = [
     "FFN_KINDS",
@@ -33,62 +33,6 @@ __all__ = [
 ]
 
 Weights = Mapping[str, NDArray]
-
-
-class Tape(NamedTuple):
-    """What a forward pass kept.
-
-    Attributes
-    ----------
-    tokens : (..., L) ndarray of int
-    streams : tuple of (..., L, D) ndarrays
-        The residual stream before the first layer, and after each: n_layers + 1 of them.
-    layers : tuple of dict
-        What `stack_layer.layer_forward` kept of each layer: queries, keys, attention weights, gates.
-    output : (..., L, D) ndarray
-        What the head reads: the last stream, after the final norm where there is one.
-    """
-
-    tokens: NDArray
-    streams: tuple[NDArray, ...]
-    layers: tuple[Kept, ...]
-    output: NDArray
-
-
-class Gradients(NamedTuple):
-    """What a backward pass found.
-
-    Attributes
-    ----------
-    weights : dict of str to ndarray
-        The loss's gradient with respect to each parameter, by its name.
-    streams : tuple of (..., L, D) ndarrays
-        With respect to each of the tape's streams.
-    """
-
-    weights: dict[str, NDArray]
-    streams: tuple[NDArray, ...]
-
-
-class Pass(NamedTuple):
-    """One pass forward and backward.
-
-    Attributes
-    ----------
-    loss : float
-        Mean cross-entropy of the targets that count, in nats.
-    gradients : dict of str to ndarray
-        By the parameters' names.
-    tape : Tape
-        What the forward pass kept.
-    stream_gradients : tuple of (..., L, D) ndarrays
-        With respect to the residual stream before the first layer and after each.
-    """
-
-    loss: float
-    gradients: dict[str, NDArray]
-    tape: Tape
-    stream_gradients: tuple[NDArray, ...]
 
 
 def forward(weights: Weights, tokens: ArrayLike, config: StackConfig) -> tuple[NDArray, Tape]:

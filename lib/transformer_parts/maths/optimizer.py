@@ -1,0 +1,224 @@
+"""AdamW, the learning rate's schedule, and clipping to a global norm."""
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer_parts.maths import require
+from transformer_parts.maths.stack_tape import norm_of
+
+__all__ = ["AdamW", "clip_to_norm", "warmup_cosine"]
+
+Named = Mapping[str, NDArray]
+
+
+class AdamW:
+    r"""Adam with decoupled weight decay, over parameters by name.
+
+    .. math::
+        m &\leftarrow \beta_1 m + (1 - \beta_1) g, \qquad v \leftarrow \beta_2 v + (1 - \beta_2) g^2 \\
+        w &\leftarrow (1 - \eta\lambda) w - \eta\, \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
+
+    The divisors undo that m and v began at 0.  λ acts on the weight itself, not through m and v, and on matrices
+    alone: gains and biases do not decay.
+
+    Parameters
+    ----------
+    weights : mapping of str to ndarray
+        The parameters to begin with; copied.
+    betas : tuple of two floats
+        β₁ and β₂, each at least 0 and below 1.
+    eps : float
+        ε > 0.
+    weight_decay : float
+        λ ≥ 0.
+
+    Attributes
+    ----------
+    weights : dict of str to ndarray
+        The parameters as they stand; `step` writes into these arrays.
+    steps : int
+        t, how many steps have been taken.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range or a weight is not of float32 or float64.
+
+    References
+    ----------
+    Loshchilov & Hutter, "Decoupled Weight Decay Regularization", arXiv:1711.05101, §2, algorithm 2;
+    Kingma & Ba, "Adam", arXiv:1412.6980, §2, algorithm 1, and §3 (the bias correction).
+
+    Examples
+    --------
+    >>> adam = AdamW({"w": np.array([1.0])}, weight_decay=0.0)
+    >>> adam.step({"w": np.array([0.3])}, learning_rate=0.1)
+    >>> adam.weights["w"].round(6).tolist()  # the first step has the size of the learning rate, whatever the gradient
+    [0.9]
+    """
+
+    def __init__(
+        self,
+        weights: Named,
+        *,
+        betas: tuple[float, float] = (0.9, 0.95),
+        eps: float = 1e-8,
+        weight_decay: float = 0.1,
+    ) -> None:
+        self.betas = tuple(_beta(f"betas[{i}]", beta) for i, beta in enumerate(betas))
+        self.eps = require.number("eps", eps, above=0)
+        self.weight_decay = require.number("weight_decay", weight_decay, minimum=0)
+        for name, w in weights.items():
+            if not isinstance(w, np.ndarray) or w.dtype not in (np.float32, np.float64):
+                got = str(getattr(w, "dtype", type(w).__name__))
+                raise require.refusal(f"weights[{name!r}]", got, "an array of float32 or float64")
+        self.weights = {name: w.copy() for name, w in weights.items()}
+        self.steps = 0
+        self._mean = {name: np.zeros_like(w) for name, w in weights.items()}
+        self._square = {name: np.zeros_like(w) for name, w in weights.items()}
+
+    def step(self, gradients: Named, learning_rate: float) -> None:
+        """Take one step down the gradients.
+
+        Parameters
+        ----------
+        gradients : mapping of str to ndarray
+            By the names and of the shapes of the weights.
+        learning_rate : float
+            η ≥ 0.
+
+        Raises
+        ------
+        ValueError
+            If a name or shape does not fit, an entry is not finite or the learning rate is negative; nothing is
+            changed then.
+        """
+        rate = require.number("learning_rate", learning_rate, minimum=0)
+        if gradients.keys() != self.weights.keys():
+            odd = ", ".join(sorted(gradients.keys() ^ self.weights.keys()))
+            raise require.refusal("gradients", f"other names than the weights ({odd})", "one gradient for each weight")
+        for name, g in gradients.items():
+            require.all_numbers(f"gradients[{name!r}]", g)
+            require.shape(f"gradients[{name!r}]", g, self.weights[name].shape, "that of the weight")
+        self.steps += 1
+        first, second = self.betas
+        size = rate / (1 - first**self.steps)
+        unbias = 1 / math.sqrt(1 - second**self.steps)
+        for name, w in self.weights.items():
+            mean, square, g = self._mean[name], self._square[name], gradients[name]
+            mean *= first
+            mean += (1 - first) * g
+            square *= second
+            square += (1 - second) * g * g
+            if w.ndim > 1 and self.weight_decay:
+                w *= 1 - rate * self.weight_decay
+            root = np.sqrt(square)
+            root *= unbias
+            root += self.eps
+            np.divide(mean, root, out=root)
+            root *= size
+            w -= root
+
+
+def warmup_cosine(step: int, *, peak: float, warmup_steps: int, total_steps: int, floor: float = 0.0) -> float:
+    r"""Return the learning rate of a step: a straight line up, then half a cosine down.
+
+    .. math::
+        \eta_t = \eta_\text{peak} \frac{t + 1}{n_w} \ (t < n_w), \qquad
+        \eta_\text{floor} + \frac{\eta_\text{peak} - \eta_\text{floor}}{2}
+        \Bigl(1 + \cos \pi \frac{t - n_w}{n - n_w}\Bigr)
+
+    Parameters
+    ----------
+    step : int
+        t, from 0; from `total_steps` on the rate stays at the floor.
+    peak, floor : float
+        Highest and last rate; 0 ≤ floor ≤ peak.
+    warmup_steps : int
+        n_w; 0: no warm-up, the first step has the peak's rate.
+    total_steps : int
+        n, above n_w.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a number is out of its range.
+
+    References
+    ----------
+    Loshchilov & Hutter, "SGDR", arXiv:1608.03983, §3, eq. 5 (one cycle of it); warm-up: Vaswani et al.,
+    arXiv:1706.03762, §5.3.
+
+    Examples
+    --------
+    >>> [f"{warmup_cosine(t, peak=1.0, warmup_steps=2, total_steps=6):.4f}" for t in range(7)]
+    ['0.5000', '1.0000', '1.0000', '0.8536', '0.5000', '0.1464', '0.0000']
+    """
+    step = require.integer("step", step, minimum=0)
+    warmup_steps = require.integer("warmup_steps", warmup_steps, minimum=0)
+    total_steps = require.integer("total_steps", total_steps, minimum=warmup_steps + 1)
+    peak = require.number("peak", peak, minimum=0)
+    floor = require.number("floor", floor, minimum=0, maximum=peak)
+    if step < warmup_steps:
+        return peak * (step + 1) / warmup_steps
+    done = min(1.0, (step - warmup_steps) / (total_steps - warmup_steps))
+    return floor + (peak - floor) / 2 * (1 + math.cos(math.pi * done))
+
+
+def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray], float]:
+    r"""Scale all gradients by one factor so that their norm, taken as one vector, is at most `max_norm`.
+
+    .. math:: g \leftarrow g \cdot \min(1,\ c / \lVert g \rVert), \qquad
+              \lVert g \rVert^2 = \sum_\text{parameters} \sum g_i^2
+
+    The direction is kept; clipping each parameter by itself would turn it.
+
+    Parameters
+    ----------
+    gradients : mapping of str to ndarray
+        By name.
+    max_norm : float
+        c > 0.
+
+    Returns
+    -------
+    clipped : dict of str to ndarray
+        The same arrays where nothing had to be clipped.
+    norm : float
+        The global norm before clipping.
+
+    Raises
+    ------
+    ValueError
+        If `max_norm` is not above 0.
+
+    References
+    ----------
+    Pascanu, Mikolov & Bengio, "On the difficulty of training Recurrent Neural Networks", arXiv:1211.5063, §3.2,
+    algorithm 1.
+
+    Examples
+    --------
+    >>> clipped, norm = clip_to_norm({"a": np.array([3.0]), "b": np.array([4.0])}, max_norm=1.0)
+    >>> norm, clipped["a"].round(6).item(), clipped["b"].round(6).item()
+    (5.0, 0.6, 0.8)
+    """
+    max_norm = require.number("max_norm", max_norm, above=0)
+    norm = norm_of(list(gradients.values()))
+    if not norm > max_norm:
+        return dict(gradients), norm
+    return {name: g * g.dtype.type(max_norm / norm) for name, g in gradients.items()}, norm
+
+
+def _beta(name: str, beta: float) -> float:
+    beta = require.number(name, beta, minimum=0)
+    if beta >= 1:
+        raise require.refusal(name, repr(beta), "a number below 1")
+    return beta
