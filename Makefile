@@ -9,7 +9,7 @@ START := notebooks/en/00_start_here.ipynb
 # The superuser of a container may start JupyterLab; nobody else needs the flag.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test test-fast oracles chromium weights bench bench-browser notebooks stills excerpt lint clean
+.PHONY: help lab test test-fast oracles chromium model weights bench bench-browser bench-model notebooks stills excerpt lint clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## */make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -62,13 +62,17 @@ bench: $(VENV)/.oracles ## compare the speed of the maths with a copy and with P
 bench-browser: $(VENV)/.installed chromium ## compare the explorers' response with interact, in Chromium
 	$(BIN)/python benchmarks/bench_browser.py
 
+bench-model: $(VENV)/.oracles model ## measure the real model: loading, memory, tokens a second, beside PyTorch
+	$(BIN)/python benchmarks/bench_model.py
+
 notebooks: $(VENV)/.installed ## run all notebooks and write them in the committed form
 	$(BIN)/python tools/notebooks.py
 
 stills: $(VENV)/.installed ## draw the stills in figures/
 	$(BIN)/python tools/stills.py
 
-weights: $(VENV)/.installed ## fetch the real model's weights (90 MB) into weights/
+weights: model
+model: $(VENV)/.installed ## fetch the real model's weights (90 MB) into weights/, once, and verify them
 	$(BIN)/python -m transformer_parts.models.weights
 
 excerpt: weights ## write the committed excerpt and measurements of the real model anew
