@@ -60,6 +60,9 @@ class StackConfig:
         The head is the embedding read the other way.
     eps : float
         ε of every norm.
+    causal : bool
+        Whether a token sees itself and those before it alone.  Without the mask the loss can be made small by
+        looking at the answer.
     alpha : float, optional
         DeepNorm's α.  Default: the one for the depth, `residual.deepnorm_alpha_beta`.
 
@@ -95,6 +98,7 @@ class StackConfig:
     qk_norm: bool = False
     tied: bool = True
     eps: float = 1e-5
+    causal: bool = True
     alpha: float | None = None
 
     def __post_init__(self) -> None:
@@ -108,6 +112,7 @@ class StackConfig:
             for name in ("vocab_size", "n_layers", "d_model", "n_heads", "d_ff", "n_kv_heads", "head_dim")
         }
         checked["qk_norm"], checked["tied"] = sizes.qk_norm, sizes.tied
+        checked["causal"] = require.boolean("causal", self.causal)
         checked["eps"] = require.number("eps", self.eps, above=0)
         if self.rope_base is not None:
             checked["rope_base"] = require.number("rope_base", self.rope_base, above=0)

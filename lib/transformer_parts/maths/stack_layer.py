@@ -31,7 +31,7 @@ def layer_forward(weights: Weights, x: NDArray, config: StackConfig) -> tuple[ND
     weights : mapping of str to ndarray
         The layer's own parameters, by their names in `shapes` without ``layers.i.``.
     x : ndarray, shape (..., L, D)
-        The residual stream; token i stands at position i and sees itself and those before it.
+        The residual stream; token i stands at position i and, where the config is causal, sees none after it.
     config : StackConfig
         Sizes and kinds.
 
@@ -83,7 +83,7 @@ def layer_forward(weights: Weights, x: NDArray, config: StackConfig) -> tuple[ND
             at = np.arange(x.shape[-2])
             query, key = (rope.rotate(part, at, rope_base=config.rope_base) for part in (query, key))
         kept["query"], kept["key"], kept["value"] = query, key, value
-        kept["weights"] = mixing = attention_weights(query, key, causal=True)
+        kept["weights"] = mixing = attention_weights(query, key, causal=config.causal)
         rows = split_heads(mixing, config.n_kv_heads)
         mixed = rows.reshape(*rows.shape[:-3], -1, rows.shape[-1]) @ value  # a group's queries share its values
         kept["mixed"] = merge_heads(mixed.reshape(query.shape))
