@@ -10,6 +10,7 @@ from transformer_parts.maths.initialization import (
     kaiming_std,
     residual_factor,
     standard_deviations,
+    standard_draws,
     xavier_std,
 )
 from transformer_parts.maths.stack_config import FFN_KINDS, PLACEMENTS, StackConfig, shapes
@@ -136,6 +137,22 @@ def test_the_draw_depends_on_seed_and_shapes_alone():
     assert_allclose(narrow["layers.1.w_o"], one["layers.1.w_o"] * 6**0.5)
     assert_array_equal(initial_weights(c, seed=7)["layers.2.w_up"], one["layers.2.w_up"])
     assert_array_equal(initial_weights(c, seed=np.random.default_rng(7))["embedding"], one["embedding"])
+
+
+def test_a_deeper_decoder_begins_with_the_draws_of_a_shallower_one():
+    deep, shallow = config(n_layers=5), config(n_layers=2)
+    draws = standard_draws(deep, seed=4)
+    assert set(standard_draws(shallow)) < set(draws)
+    for name, w in initial_weights(shallow, scheme="xavier", draws=draws).items():
+        assert_array_equal(w, initial_weights(shallow, scheme="xavier", seed=4)[name])
+    assert_array_equal(standard_draws(deep, np.random.default_rng(4))["layers.4.w_down"], draws["layers.4.w_down"])
+
+
+def test_draws_of_other_sizes_are_refused():
+    with pytest.raises(ValueError, match=r"^draws: got no layers\.3\."):
+        initial_weights(config(n_layers=4), draws=standard_draws(config()))
+    with pytest.raises(ValueError, match=r"^draws\['embedding'\]: got shape"):
+        initial_weights(config(vocab_size=7), draws=standard_draws(config()))
 
 
 def test_no_two_matrices_are_alike():

@@ -10,7 +10,15 @@ from numpy.typing import DTypeLike, NDArray
 from transformer_parts.maths import require, residual
 from transformer_parts.maths.stack_config import RESIDUAL_PROJECTIONS, StackConfig, shapes
 
-__all__ = ["SCHEMES", "initial_weights", "kaiming_std", "residual_factor", "standard_deviations", "xavier_std"]
+__all__ = [
+    "SCHEMES",
+    "initial_weights",
+    "kaiming_std",
+    "residual_factor",
+    "standard_deviations",
+    "standard_draws",
+    "xavier_std",
+]
 
 #: DeepNorm narrows what carries values through a layer, and leaves what only decides where to look.
 _NOT_NARROWED_BY_DEEPNORM = ("w_q", "w_k")
@@ -186,6 +194,39 @@ def _narrowing(config: StackConfig) -> dict[str, float]:
     return dict.fromkeys(matrices.difference(_NOT_NARROWED_BY_DEEPNORM), beta)
 
 
+def standard_draws(config: StackConfig, seed: int | np.random.Generator = 0) -> dict[str, NDArray[np.float64]]:
+    """Draw every matrix of a decoder from N(0, 1).
+
+    A deeper decoder of the same sizes and seed begins with the same draws.
+
+    Parameters
+    ----------
+    config : StackConfig
+        The decoder.
+    seed : int or numpy Generator
+        The same integer gives the same draws.
+
+    Returns
+    -------
+    dict of str to ndarray
+        By the names of `stack_config.shapes`, matrices only.
+
+    Raises
+    ------
+    ValueError
+        If `seed` is a negative number or no integer.
+
+    Examples
+    --------
+    >>> config = StackConfig(vocab_size=5, n_layers=1, d_model=8, n_heads=2, d_ff=16)
+    >>> standard_draws(config, seed=1)["layers.0.w_up"].shape
+    (8, 16)
+    """
+    if not isinstance(seed, np.random.Generator):
+        seed = np.random.default_rng(require.integer("seed", seed, minimum=0))
+    return {name: seed.standard_normal(shape) for name, shape in shapes(config).items() if len(shape) == 2}
+
+
 def initial_weights(
     config: StackConfig,
     *,
@@ -193,6 +234,7 @@ def initial_weights(
     std: float = 0.02,
     residual_scaling: bool = True,
     seed: int | np.random.Generator = 0,
+    draws: Mapping[str, NDArray] | None = None,
     dtype: DTypeLike = np.float64,
 ) -> dict[str, NDArray]:
     """Draw the weights of a decoder.
@@ -208,6 +250,8 @@ def initial_weights(
         How wide each matrix is drawn, see `standard_deviations`.  Every scheme draws from a normal distribution.
     seed : int or numpy Generator
         The same integer gives the same weights.
+    draws : mapping of str to ndarray, optional
+        Take these `standard_draws` (of this depth or a greater one) instead of drawing.
     dtype : dtype
         float32 or float64.
 
@@ -219,7 +263,8 @@ def initial_weights(
     Raises
     ------
     ValueError
-        For an unknown scheme or dtype, a negative `std` or `seed`, or a `residual_scaling` that is not a bool.
+        For an unknown scheme or dtype, a negative `std` or `seed`, a `residual_scaling` that is not a bool, or
+        `draws` of other sizes.
 
     Examples
     --------
@@ -232,12 +277,14 @@ def initial_weights(
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
         raise require.refusal("dtype", str(dtype), "float32 or float64")
-    if not isinstance(seed, np.random.Generator):
-        seed = np.random.default_rng(require.integer("seed", seed, minimum=0))
+    draws = standard_draws(config, seed) if draws is None else draws
     weights = {}
     for name, shape in shapes(config).items():
-        if name in wide:
-            weights[name] = (wide[name] * seed.standard_normal(shape)).astype(dtype, copy=False)
-        else:
+        if name not in wide:
             weights[name] = np.full(shape, 0.0 if name.endswith("_bias") else 1.0, dtype)
+            continue
+        if name not in draws:
+            raise require.refusal("draws", f"no {name}", "every matrix of the config")
+        require.shape(f"draws[{name!r}]", draws[name], shape, "as shapes(config) has it")
+        weights[name] = (wide[name] * draws[name]).astype(dtype, copy=False)
     return weights
