@@ -1,0 +1,314 @@
+"""Exercises on the decoder layer and its loss (notebook 14)."""
+
+import numpy as np
+
+from transformer_parts.learn.exercise import Exercise, Mistake
+from transformer_parts.maths.activations import relu, sigmoid, silu
+from transformer_parts.maths.attention import attention, causal_mask, softmax
+from transformer_parts.maths.cross_entropy import cross_entropy, log_softmax
+from transformer_parts.maths.norms import layer_norm, rms_norm
+
+
+def _layer_case(rng):
+    # Every size differs, and the weights are large enough for every slip to show.
+    length, width, hidden = rng.choice(np.arange(3, 9), 3, replace=False)
+    square = [rng.standard_normal((width, width)) for _ in range(4)]
+    gate, up = (rng.standard_normal((width, hidden)) for _ in range(2))
+    down = rng.standard_normal((hidden, width))
+    x = rng.uniform(0.5, 2) * rng.standard_normal((length, width)) + rng.uniform(-1, 1, (length, 1))
+    return x, *square, gate, up, down
+
+
+def _no_norm(x):
+    return x
+
+
+def _mix(q, k, v, *, scale=None, mask=None):
+    mask = np.tri(len(q), dtype=bool) if mask is None else mask
+    return attention(q[None], k[None], v[None], mask=mask, scale=scale)[0]
+
+
+def _masked_late(q, k, v):
+    weights = softmax(q @ k.T / np.sqrt(q.shape[-1])) * np.tri(len(q))
+    return weights @ v
+
+
+def _softmax_over_queries(q, k, v):
+    scores = np.where(np.tri(len(q), dtype=bool), q @ k.T / np.sqrt(q.shape[-1]), -np.inf)
+    return softmax(scores, axis=0) @ v
+
+
+def _layer(
+    *, mix=_mix, norm=rms_norm, act=silu, swap=False, residual1=True, residual2="u", stream=_no_norm, after=_no_norm,
+    second="u", inner=None,
+):  # fmt: skip
+    """Build a decoder layer with one step exchanged."""
+
+    def function(x, w_q, w_k, w_v, w_o, w_gate, w_up, w_down):
+        before = norm if inner is None else inner
+        normed = before(x)
+        u = after(stream(x) * residual1 + mix(normed @ w_q, normed @ w_k, normed @ w_v) @ w_o)
+        normed = before({"u": u, "x": x}[second])
+        gate, up = (w_up, w_gate) if swap else (w_gate, w_up)
+        added = (act(normed @ gate) * (normed @ up)) @ w_down
+        return after(added + {"u": stream(u), "x": x, "none": 0}[residual2])
+
+    return function
+
+
+DECODER_LAYER = Exercise(
+    task="decoder_layer(x, w_q, w_k, w_v, w_o, w_gate, w_up, w_down): one pre-norm layer of one head, x of"
+    " shape (L, D), with RMSNorm without gains (rms_norm(x)), a causal mask, SwiGLU, no RoPE, no biases",
+    solution=_layer(),
+    inputs=_layer_case,
+    mistakes=(
+        Mistake("identity", lambda x, *_: x, "Your function returns x as it was."),
+        Mistake(
+            "norm after the sum",
+            _layer(inner=_no_norm, after=rms_norm),
+            "You normalise the sums, as Post-LN does. Pre-norm normalises what enters each branch and leaves the"
+            " stream itself alone.",
+        ),
+        Mistake(
+            "stream normalised too",
+            _layer(stream=rms_norm),
+            "You add the branch to the normalised stream. The norm belongs to the branch: U = X + Attn(Norm(X)).",
+        ),
+        Mistake(
+            "no norms",
+            _layer(norm=_no_norm),
+            "Your branches read the stream as it is; each reads its norm.",
+        ),
+        Mistake(
+            "second norm missing",
+            lambda x, *w: (lambda u: u + (silu(u @ w[4]) * (u @ w[5])) @ w[6])(
+                x + _mix(*(rms_norm(x) @ w[i] for i in range(3))) @ w[3]
+            ),
+            "Attention reads a norm, the feed-forward layer does not: U has to be normalised for it as well.",
+        ),
+        Mistake(
+            "LayerNorm",
+            _layer(norm=layer_norm),
+            "Your norm subtracts the mean: that is LayerNorm; here RMSNorm is wanted.",
+        ),
+        Mistake(
+            "first residual forgotten",
+            _layer(residual1=False),
+            "U is attention's output alone; add X to it.",
+        ),
+        Mistake(
+            "second residual forgotten",
+            _layer(residual2="none"),
+            "Y is the feed-forward output alone; add U to it.",
+        ),
+        Mistake(
+            "second residual from x",
+            _layer(residual2="x"),
+            "You add X at the end. What attention wrote is in U: Y = U + FFN(Norm(U)).",
+        ),
+        Mistake(
+            "branches side by side",
+            _layer(second="x"),
+            "Your feed-forward layer reads Norm(X), as in the parallel blocks of GPT-J. Here it reads Norm(U), after"
+            " attention.",
+        ),
+        Mistake(
+            "no mask",
+            _layer(mix=lambda q, k, v: _mix(q, k, v, mask=np.ones((len(q), len(q)), bool))),
+            "Your tokens see those after them: the mask is missing.",
+        ),
+        Mistake(
+            "mask the wrong way",
+            _layer(mix=lambda q, k, v: _mix(q, k, v, mask=np.tri(len(q), dtype=bool).T)),
+            "Your mask is transposed: tokens see themselves and those after them. Rows are queries, columns are keys,"
+            " and the lower triangle stays.",
+        ),
+        Mistake(
+            "mask one too far",
+            _layer(mix=lambda q, k, v: _mix(q, k, v, mask=np.tri(len(q), k=1, dtype=bool))),
+            "Each token sees one token ahead: the diagonal of your mask is off by one.",
+        ),
+        Mistake(
+            "mask after the softmax",
+            _layer(mix=_masked_late),
+            "You set weights to zero after the softmax, so that the rows no longer sum to 1, and what was hidden still"
+            " counts in the denominator. Mask the scores, with −∞.",
+        ),
+        Mistake(
+            "softmax over the queries",
+            _layer(mix=_softmax_over_queries),
+            "Your softmax runs down the columns. Each query's weights sum to 1: the last axis.",
+        ),
+        Mistake("no scale", _layer(mix=lambda q, k, v: _mix(q, k, v, scale=1.0)), "Divide the scores by √D."),
+        Mistake(
+            "divided by D",
+            _layer(mix=lambda q, k, v: _mix(q, k, v, scale=1 / q.shape[-1])),
+            "You divide the scores by D; it is the root of it.",
+        ),
+        Mistake(
+            "gate and content exchanged",
+            _layer(swap=True),
+            "You put SiLU on the content. It acts on x @ w_gate; x @ w_up passes as it is.",
+        ),
+        Mistake("ReLU on the gate", _layer(act=relu), "The gate of SwiGLU is SiLU, z·σ(z); you have a ReLU there."),
+        Mistake("sigmoid on the gate", _layer(act=sigmoid), "SiLU is z·σ(z); you have the sigmoid alone: that is GLU."),
+    ),
+    hints=(
+        "Two branches, each of the form stream + branch(norm(stream)); the second begins with what the first returns.",
+        "scores = q @ k.T / np.sqrt(D), -np.inf where ~np.tri(L, dtype=bool); softmax(…, axis=-1) @ v @ w_o",
+        "u = x + attention(rms_norm(x)); n = rms_norm(u); return u + (silu(n @ w_gate) * (n @ w_up)) @ w_down",
+    ),
+)
+
+
+def _loss_case(rng):
+    length, vocabulary = rng.choice(np.arange(4, 10), 2, replace=False)
+    return 2 * rng.standard_normal((length, vocabulary)), rng.integers(0, vocabulary, length)
+
+
+def _next_token_loss(logits, tokens):
+    return cross_entropy(logits[:-1], tokens[1:])
+
+
+def _mean_probability(logits, tokens):
+    return np.exp(log_softmax(logits[:-1]))[np.arange(len(tokens) - 1), tokens[1:]].mean()
+
+
+NEXT_TOKEN_LOSS = Exercise(
+    task="next_token_loss(logits, tokens): mean cross-entropy of the next token in nats, logits (L, V), tokens (L,)",
+    solution=_next_token_loss,
+    inputs=_loss_case,
+    mistakes=(
+        Mistake(
+            "targets not shifted",
+            cross_entropy,
+            "You hold the logits at t against token t, which the model has just read. Their target is token t + 1.",
+        ),
+        Mistake(
+            "not shifted, last one left out",
+            lambda z, y: cross_entropy(z[:-1], y[:-1]),
+            "You leave out the last position, and still hold the logits at t against token t. Shift the targets:"
+            " tokens[1:].",
+        ),
+        Mistake(
+            "shifted the wrong way",
+            lambda z, y: cross_entropy(z[1:], y[:-1]),
+            "You hold the logits at t against token t − 1: shifted, but the wrong way.",
+        ),
+        Mistake(
+            "wrapped round",
+            lambda z, y: cross_entropy(z, np.roll(y, -1)),
+            "np.roll gives the last position the first token as its target. The last position has none: leave it out.",
+        ),
+        Mistake(
+            "sum instead of mean",
+            lambda z, y: _next_token_loss(z, y) * (len(y) - 1),
+            "You sum over the positions; take the mean.",
+        ),
+        Mistake(
+            "divided by L",
+            lambda z, y: _next_token_loss(z, y) * (len(y) - 1) / len(y),
+            "You divide by L. Only L − 1 positions have a target.",
+        ),
+        Mistake(
+            "sign",
+            lambda z, y: -_next_token_loss(z, y),
+            "Log-probabilities are negative; the loss is minus their mean.",
+        ),
+        Mistake(
+            "bits",
+            lambda z, y: _next_token_loss(z, y) / np.log(2),
+            "Your logarithm is to the base 2: that is bits. Nats want the natural one.",
+        ),
+        Mistake(
+            "perplexity",
+            lambda z, y: np.exp(_next_token_loss(z, y)),
+            "That is the perplexity, e to the loss.",
+        ),
+        Mistake(
+            "logarithm of the mean",
+            lambda z, y: -np.log(_mean_probability(z, y)),
+            "You average probabilities and take the logarithm last. The mean is over logarithms.",
+        ),
+        Mistake(
+            "probability instead of its logarithm",
+            lambda z, y: 1 - _mean_probability(z, y),
+            "You average 1 − p; cross-entropy averages −ln p.",
+        ),
+        Mistake(
+            "no softmax",
+            lambda z, y: -z[np.arange(len(y) - 1), y[1:]].mean(),
+            "You take the logits for log-probabilities. Subtract the logarithm of the sum of their exponentials.",
+        ),
+        Mistake(
+            "softmax over the positions",
+            lambda z, y: -log_softmax(z[:-1].T).T[np.arange(len(y) - 1), y[1:]].mean(),
+            "Your softmax runs over the positions. It runs over the vocabulary: the last axis.",
+        ),
+    ),
+    hints=(
+        "What has the model read when it makes the logits at t, and what is it to say next?",
+        "Drop the last row of the logits and the first of the tokens; then row t belongs to target t.",
+        "z = logits[:-1]; z = z - np.log(np.exp(z).sum(-1, keepdims=True)); -z[np.arange(L - 1), tokens[1:]].mean()",
+    ),
+)
+
+
+def _mask_case(rng):
+    length = int(rng.integers(3, 8))
+    return length, length + int(rng.integers(2, 6))
+
+
+def _exclusive(n, s):
+    return np.tri(n, s, s - n - 1, dtype=bool)
+
+
+CAUSAL_MASK = Exercise(
+    task="causal_mask(n_queries, n_keys): (n_queries, n_keys), True = may attend, the last query aligned with the last"
+    " key, as in decoding with a cache",
+    solution=causal_mask,
+    inputs=_mask_case,
+    mistakes=(
+        Mistake(
+            "aligned at the first key",
+            lambda n, s: np.tri(n, s, dtype=bool),
+            "Your first query stands at the first key, as if there were no cache. The queries are the newest tokens:"
+            " the last one sees all keys.",
+        ),
+        Mistake(
+            "inverted",
+            lambda n, s: ~causal_mask(n, s),
+            "True is hidden in your mask; here True = may attend. (PyTorch's boolean masks differ in this by class.)",
+        ),
+        Mistake(
+            "itself not seen",
+            _exclusive,
+            "Your tokens do not see themselves; the diagonal belongs to what is seen.",
+        ),
+        Mistake(
+            "one too far",
+            lambda n, s: np.tri(n, s, s - n + 1, dtype=bool),
+            "Every query but the last sees one key too many: the diagonal is off by one.",
+        ),
+        Mistake(
+            "the wrong way",
+            lambda n, s: causal_mask(n, s)[::-1, ::-1],
+            "Your queries see themselves and what comes after.",
+        ),
+        Mistake(
+            "everything",
+            lambda n, s: np.ones((n, s), bool),
+            "Every query sees every key; the earlier of the queries must not see the keys of the later ones.",
+        ),
+        Mistake(
+            "nothing but itself",
+            lambda n, s: np.eye(n, s, s - n, dtype=bool),
+            "Each query sees itself alone; all keys before it are open to it too.",
+        ),
+    ),
+    hints=(
+        "The last query is the newest token: which keys may it see? And the one before it?",
+        "Query i stands at position i + n_keys − n_queries, key j at position j.",
+        "np.arange(n_keys) <= np.arange(n_queries)[:, None] + n_keys - n_queries",
+    ),
+)
