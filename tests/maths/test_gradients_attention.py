@@ -97,5 +97,5 @@ def test_what_does_not_fit_is_refused(name, shape):
     wanted = "key" if (name, shape) == ("query", (6, 3, 5)) else name
     with pytest.raises(ValueError, match=f"^{wanted}: got .*, want "):
         attention_backward(**given)
-    with pytest.raises(ValueError, match="^scale: got"):
+    with pytest.raises(ValueError, match=r"^scale: got"):
         attention_backward(*(np.ones(s) for s in ((1, 1, 1),) * 5), scale=np.nan)
