@@ -1,0 +1,166 @@
+"""Reads the bank of interview questions and of statements to judge from the files in ``questions/``.
+
+One TOML file holds one topic: ``topic``, any number of ``[[questions]]`` and of ``[[claims]]``.  `QUESTION_FIELDS` and
+`CLAIM_FIELDS` say what each has; `questions/README.md` shows one of each.  Texts are written in a small part of
+Markdown, with LaTeX between dollar signs.  ``<<name:format>>`` in a text stands for a number that the entry's evidence
+function computes when the text is shown, so that no number is typed that the library can compute.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import MappingProxyType
+
+from transformer_parts.learn import evidence
+from transformer_parts.learn.interview import LEVELS, Bank, Claim, FollowUp, Question
+from transformer_parts.maths import require
+
+#: What an entry of a file has, and of which kind.  Those in `OPTIONAL` may be left out.
+QUESTION_FIELDS = MappingProxyType(
+    {
+        "id": str,
+        "level": str,
+        "everybody_asks": bool,
+        "question": str,
+        "short": str,
+        "whiteboard": str,
+        "follow_ups": list,
+        "wrong": str,
+        "refuted": str,
+        "evidence": str,
+        "sources": list,
+        "notebook": str,
+    }
+)
+CLAIM_FIELDS = MappingProxyType(
+    {"id": str, "statement": str, "holds": bool, "shown": str, "evidence": str, "notebook": str}
+)
+OPTIONAL = ("everybody_asks",)
+_KINDS = MappingProxyType({str: "text", bool: "true or false", list: "a list"})
+
+
+def load_bank(folder: Traversable | Path | None = None) -> Bank:
+    """Read all TOML files of a folder, by default those of the library.
+
+    Raises
+    ------
+    ValueError
+        If a file is no TOML or an entry lacks something, has too much, or names what is not there.  The message names
+        file, entry and field.
+
+    Examples
+    --------
+    >>> bank = load_bank()
+    >>> sum(question.everybody_asks for question in bank.questions)
+    10
+    """
+    folder = files(__package__).joinpath("questions") if folder is None else folder
+    questions, claims = [], []
+    for file in sorted((item for item in folder.iterdir() if item.name.endswith(".toml")), key=lambda item: item.name):
+        try:
+            content = tomllib.loads(file.read_text("utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise require.refusal(file.name, str(error), "TOML in UTF-8") from None
+        _check_keys(file.name, content, {"topic": str, "questions": list, "claims": list}, ("questions", "claims"))
+        for number, entry in enumerate(content.get("questions", ()), 1):
+            questions.append(_question(_name(file.name, "question", number, entry), content["topic"], entry))
+        for number, entry in enumerate(content.get("claims", ()), 1):
+            claims.append(_claim(_name(file.name, "claim", number, entry), content["topic"], entry))
+    for kind, entries in (("question", questions), ("claim", claims)):
+        ids = [entry.id for entry in entries]
+        twice = sorted({name for name in ids if ids.count(name) > 1})
+        if twice:
+            raise require.refusal(f"id of a {kind}", f"{twice[0]} twice", "one of its own for each")
+    return Bank(tuple(questions), tuple(claims))
+
+
+def _name(file: str, kind: str, number: int, entry: object) -> str:
+    """Return what a message calls an entry: its place in the file, and its id where it has one."""
+    own = f" ({entry['id']})" if isinstance(entry, dict) and "id" in entry else ""
+    return f"{file}, {kind} {number}{own}"
+
+
+def _question(name: str, topic: str, entry: object) -> Question:
+    _check_keys(name, entry, QUESTION_FIELDS, OPTIONAL)
+    require.one_of(f"{name}, level", entry["level"], LEVELS)
+    if len(entry["follow_ups"]) != 2:
+        raise require.refusal(f"{name}, follow_ups", str(len(entry["follow_ups"])), "two")
+    for number, item in enumerate(entry["follow_ups"], 1):
+        _check_keys(f"{name}, follow-up {number}", item, {"question": str, "answer": str})
+    if not entry["sources"] or not all(isinstance(source, str) and source.strip() for source in entry["sources"]):
+        raise require.refusal(f"{name}, sources", repr(entry["sources"]), "at least one text")
+    follow_ups = tuple(FollowUp(item["question"].strip(), item["answer"].strip()) for item in entry["follow_ups"])
+    texts = {key: entry[key].strip() for key, kind in QUESTION_FIELDS.items() if kind is str}
+    made = Question(
+        topic=topic,
+        follow_ups=follow_ups,
+        sources=tuple(entry["sources"]),
+        everybody_asks=entry.get("everybody_asks", False),
+        **texts,
+    )
+    _check_references(name, made)
+    _check_texts(name, {key: texts[key] for key in ("question", "short", "whiteboard", "wrong", "refuted")})
+    _check_texts(name, {f"follow-up {n}": f"{f.question} {f.answer}" for n, f in enumerate(follow_ups, 1)})
+    _check_texts(name, {"sources": " ".join(made.sources)})
+    if not evidence.names_in(made.refuted):
+        raise require.refusal(f"{name}, refuted", "no computed number", "one at least, as <<name:format>>")
+    return made
+
+
+def _claim(name: str, topic: str, entry: object) -> Claim:
+    _check_keys(name, entry, CLAIM_FIELDS)
+    texts = {key: entry[key].strip() for key, kind in CLAIM_FIELDS.items() if kind is str}
+    made = Claim(topic=topic, holds=entry["holds"], **texts)
+    _check_references(name, made)
+    _check_texts(name, {"statement": made.statement, "shown": made.shown})
+    if not evidence.names_in(made.shown):
+        raise require.refusal(f"{name}, shown", "no computed number", "one at least, as <<name:format>>")
+    return made
+
+
+def _check_keys(name: str, entry: object, fields: Mapping[str, type], optional: tuple[str, ...] = ()) -> None:
+    if not isinstance(entry, dict):
+        raise require.refusal(name, repr(entry), "a table of fields")
+    for key, kind in fields.items():
+        if key not in entry:
+            if key not in optional:
+                raise require.refusal(f"{name}, {key}", "nothing", _KINDS[kind])
+        elif not isinstance(entry[key], kind) or (kind is str and not entry[key].strip()):
+            raise require.refusal(f"{name}, {key}", repr(entry[key]), _KINDS[kind])
+    unknown = sorted(entry.keys() - fields.keys())
+    if unknown:
+        raise require.refusal(f"{name}, {unknown[0]}", "a field of that name", f"only {', '.join(fields)}")
+
+
+def _check_references(name: str, entry: Question | Claim) -> None:
+    if not re.fullmatch(r"\d\d_\w+", entry.notebook):
+        raise require.refusal(f"{name}, notebook", repr(entry.notebook), "the stem of a notebook, such as 04_rope")
+    try:
+        evidence.find(entry.evidence)
+    except ValueError as error:
+        raise require.refusal(f"{name}, evidence", repr(entry.evidence), str(error).split("want ")[-1]) from None
+
+
+def _check_texts(name: str, texts: Mapping[str, str]) -> None:
+    for field, text in texts.items():
+        for complaint in _faults(text):
+            raise require.refusal(f"{name}, {field}", complaint, "plain Markdown with formulas between dollar signs")
+
+
+def _faults(text: str) -> Iterator[str]:
+    """Yield what would not be shown as it is meant."""
+    bare = evidence.PLACE.sub("0", text)
+    outside = "".join(re.split(r"\$\$.+?\$\$|\$[^$]+\$|`[^`]+`", bare, flags=re.DOTALL))
+    if "$" in outside:
+        yield "a dollar sign that nothing closes"
+    if outside.count("**") % 2:
+        yield "bold that nothing closes"
+    if "\\" in outside:
+        yield f"LaTeX outside a formula, at {outside[outside.index(chr(92)) :][:20]!r}"
+    if re.search(r"</?[A-Za-z][^<>]*>", outside):
+        yield "HTML"
+    if re.search(r"^(#|\d+\. |\|)", outside, re.MULTILINE):
+        yield "a heading, a numbered list or a table"

@@ -1,0 +1,229 @@
+"""The bank of questions: what is in it, and what the loader refuses."""
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transformer_parts.learn import evidence, interview
+from transformer_parts.learn.interview import LEVELS
+from transformer_parts.learn.interview_files import load_bank
+
+PROJECT = Path(__file__).parents[2]
+FOLDER = Path(interview.__file__).parent / "questions"
+BANK = load_bank()
+
+#: What everybody asks, as the issue lists it: a word that the question has.
+EVERYBODY_ASKS = (
+    "position information",
+    "Sinusoidal or learned",
+    "Explain RoPE",
+    "How is RoPE extended",
+    "LayerNorm or RMSNorm",
+    "Pre-norm or post-norm",
+    "SwiGLU",
+    "activation matter",
+    "training of Transformers unstable",
+    "128K",
+)
+
+PLACES = r"arXiv \d{4}\.\d{4,5}|20\d\d|issue|pull request|code|ONNX|IEEE"
+
+every_question = pytest.mark.parametrize("question", BANK.questions, ids=lambda question: question.id)
+every_claim = pytest.mark.parametrize("claim", BANK.claims, ids=lambda claim: claim.id)
+
+
+def test_the_bank_is_large_enough():
+    assert len(BANK.questions) >= 40
+    assert len(BANK.claims) >= 24
+    assert all(len(BANK.select(topic=topic)) >= 3 for topic in BANK.topics)
+    assert all(len(BANK.select(level=level)) >= 4 for level in LEVELS)
+
+
+def test_right_claims_are_neither_few_nor_many():
+    assert 0.25 <= sum(claim.holds for claim in BANK.claims) / len(BANK.claims) <= 0.6
+
+
+def test_what_everybody_asks_is_there():
+    asked = [question.question for question in BANK.select(everybody_asks=True)]
+    assert len(asked) == len(EVERYBODY_ASKS)
+    assert all(sum(words in text for text in asked) == 1 for words in EVERYBODY_ASKS)
+
+
+def test_select_refuses_what_is_not_there():
+    with pytest.raises(ValueError, match="topic: got 'Cooking'"):
+        BANK.select(topic="Cooking")
+    with pytest.raises(ValueError, match="level: got 'hard'"):
+        BANK.select(level="hard")
+
+
+@every_question
+def test_every_number_of_a_question_is_computed(question):
+    filled = question.filled()
+    texts = [filled.question, filled.short, filled.whiteboard, filled.wrong, filled.refuted]
+    texts += [text for item in filled.follow_ups for text in (item.question, item.answer)]
+    assert not any("<<" in text or ">>" in text or "nan" in text.split() for text in texts)
+    assert filled.refuted != question.refuted
+
+
+@every_question
+def test_a_question_can_be_said_in_its_time(question):
+    """150 words a minute: a short answer takes 20 to 50 seconds to say; the other needs a formula or a list."""
+    assert 45 <= len(question.short.split()) <= 125
+    assert "$" in question.whiteboard
+    assert question.wrong.startswith('"')
+
+
+@every_question
+def test_sources_are_told_with_their_places(question):
+    assert all(re.search(PLACES, source) for source in question.sources)
+
+
+@every_claim
+def test_what_a_claim_says_of_itself_is_what_is_computed(claim):
+    holds, shown = claim.settled()
+    assert holds == claim.holds
+    assert "<<" not in shown
+
+
+@pytest.mark.parametrize("entry", [*BANK.questions, *BANK.claims], ids=lambda entry: entry.id)
+def test_the_notebook_of_an_entry_is_there(entry):
+    assert (PROJECT / f"notebooks/en/{entry.notebook}.ipynb").exists()
+
+
+def test_every_evidence_is_used_and_documented():
+    used = {entry.evidence for entry in (*BANK.questions, *BANK.claims)}
+    there = {name for module in evidence.MODULES for name in module.__all__}
+    assert used == there
+    assert all(evidence.find(name).__doc__ for name in there)
+
+
+def test_texts_ask_for_numbers_that_are_there():
+    asked = {}
+    for entry in (*BANK.questions, *BANK.claims):
+        texts = [str(value) for value in vars(entry).values()]
+        asked.setdefault(entry.evidence, set()).update(*map(evidence.names_in, texts))
+    for name, names in asked.items():
+        numbers = evidence.find(name)()
+        assert names <= numbers.keys()
+        assert names, name
+
+
+# ---------------------------------------------------------------- what the loader refuses
+
+QUESTION = """topic = "Positions"
+[[questions]]
+id = "a"
+level = "core"
+question = "What?"
+short = "So."
+whiteboard = "$x$"
+follow_ups = [{ question = "And?", answer = "Yes." }, { question = "Or?", answer = "No." }]
+wrong = "Not."
+refuted = "<<equivariance:.1f>>"
+evidence = "order_is_not_seen"
+sources = ["Someone, §1"]
+notebook = "01_why_position"
+"""
+CLAIM = """topic = "Positions"
+[[claims]]
+id = "a"
+statement = "It is."
+holds = true
+shown = "<<equivariance:.1f>>"
+evidence = "order_is_not_seen"
+notebook = "01_why_position"
+"""
+
+
+def load(folder, text, name="t.toml"):
+    (folder / name).write_text(text, "utf-8")
+    return load_bank(folder)
+
+
+def test_a_small_file_is_read(tmp_path):
+    bank = load(tmp_path, QUESTION + CLAIM.split("\n", 1)[1])
+    assert (bank.questions[0].id, bank.questions[0].everybody_asks, bank.claims[0].holds) == ("a", False, True)
+    assert bank.topics == ("Positions",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('topic = "Positions"\n', "", "t.toml, topic: got nothing, want text"),
+        ("short =", "short", "t.toml: got .*, want TOML"),
+        ('level = "core"', 'level = "hard"', r"question 1 \(a\), level: got 'hard', want .*core"),
+        ('short = "So."\n', "", r"t.toml, question 1 \(a\), short: got nothing, want text"),
+        ('short = "So."', 'short = " "', r"short: got ' ', want text"),
+        ('short = "So."', "short = 3", r"short: got 3, want text"),
+        ('short = "So."', 'short = "So."\ncolour = "red"', r"colour: got a field of that name, want only"),
+        ('id = "a"\n', "", "t.toml, question 1, id: got nothing"),
+        (', { question = "Or?", answer = "No." }', "", "follow_ups: got 1, want two"),
+        ('answer = "No."', 'reply = "No."', "follow-up 2, answer: got nothing"),
+        ('["Someone, §1"]', "[]", r"sources: got \[\], want at least one"),
+        ("order_is_not_seen", "no_such", "evidence: got 'no_such', want a name in __all__"),
+        ('"01_why_position"', '"why"', "notebook: got 'why', want the stem of a notebook"),
+        ("<<equivariance:.1f>>", "0.5", "refuted: got no computed number"),
+        ('"$x$"', '"$x"', "whiteboard: got a dollar sign that nothing closes"),
+        ('"$x$"', "'so \\alpha'", "whiteboard: got LaTeX outside a formula"),
+        ('"$x$"', '"<b>x</b>"', "whiteboard: got HTML"),
+        ('"$x$"', '"**x"', "whiteboard: got bold that nothing closes"),
+        ('"$x$"', '"# x"', "whiteboard: got a heading"),
+    ],
+)  # fmt: skip
+def test_a_faulty_question_is_refused_by_file_entry_and_field(old, new, message, tmp_path):
+    assert old in QUESTION
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path, QUESTION.replace(old, new, 1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("holds = true", 'holds = "yes"', "claim 1 .a., holds: got 'yes', want true or false"),
+        ("<<equivariance:.1f>>", "it is", "shown: got no computed number"),
+        ("[[claims]]", "[[claim]]", "t.toml, claim: got a field of that name"),
+    ],
+)
+def test_a_faulty_claim_is_refused(old, new, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        load(tmp_path, CLAIM.replace(old, new, 1))
+
+
+def test_an_id_stands_once(tmp_path):
+    load(tmp_path, QUESTION)
+    with pytest.raises(ValueError, match="id of a question: got a twice"):
+        load(tmp_path, QUESTION, "u.toml")
+
+
+def test_a_number_that_is_not_there_is_refused(tmp_path):
+    question = load(tmp_path, QUESTION.replace("equivariance:.1f", "speed:.1f")).questions[0]
+    with pytest.raises(ValueError, match="text: got <<speed>>, want one of equivariance"):
+        question.filled()
+    with pytest.raises(ValueError, match="a format that a number can have"):
+        evidence.fill("<<a:.1q>>", {"a": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("number", "form", "printed"),
+    [
+        (-0.5, ".2f", "−0.50"),
+        (3e-16, ".0e", "3·10⁻¹⁶"),
+        (0.0, ".0e", "0"),
+        (np.inf, "", "∞"),
+        (1234, ",", "1,234"),
+    ],
+)
+def test_numbers_are_printed_as_in_books(number, form, printed):
+    assert evidence.fill(f"<<a:{form}>>", {"a": number}) == printed
+
+
+def test_the_readme_of_the_folder_shows_what_loads(tmp_path):
+    """Its example is a question and a claim that the loader takes."""
+    (example,) = re.findall(r"```toml\n(.*?)```", (FOLDER / "README.md").read_text("utf-8"), re.DOTALL)
+    bank = load(tmp_path, example)
+    assert len(bank.questions) == len(bank.claims) == 1
+    bank.questions[0].filled()
+    shutil.rmtree(tmp_path)
