@@ -121,12 +121,12 @@ class Explorer:
             "import hashlib\n_sent_frames = {}\n"
             "def _note(change):\n"
             f"    _sent_frames[hashlib.sha256(change.new).hexdigest()] = {{panel}}.state[{control!r}]\n"
-            "{panel}._image.observe(_note, 'value')"
+            "{panel}.picture.observe(_note, 'value')"
         )
 
     def sent_frames(self) -> dict[str, object]:
         """Return the digests of the pictures that the kernel sent, with the slider's value in each."""
-        return self.ask("_sent_frames", "{panel}._image.unobserve(_note, 'value')".replace("{panel}", self.place.name))
+        return self.ask("_sent_frames", "{panel}.picture.unobserve(_note, 'value')".replace("{panel}", self.place.name))
 
     def tell(self, code: str) -> None:
         """Run code in the kernel; ``{panel}`` in it is the name of this panel."""

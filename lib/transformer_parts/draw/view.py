@@ -83,6 +83,12 @@ class View(ABC, Generic[Data]):
             self._draw(data)
             return frame.live(self._canvas)
 
+    def preview(self, data: Data) -> bytes:
+        """Return the picture of the data at one pixel per CSS pixel, for a hand that does not rest on it."""
+        with self._drawing:
+            self._draw(data)
+            return frame.preview(self._canvas, round(self.fig.dpi / CSS_DPI))
+
     def still(self, data: Data) -> bytes:
         """Return the picture of the data as a lossless PNG."""
         with self._drawing:

@@ -15,6 +15,8 @@ from traitlets import TraitError, Unicode
 
 from transformer_parts.draw import frame
 from transformer_parts.draw.view import View
+from transformer_parts.explore.ahead import Ahead
+from transformer_parts.explore.front_end import FrontEnd
 from transformer_parts.explore.readout import Row, table
 from transformer_parts.maths import require
 
@@ -46,12 +48,16 @@ class Panel(ABC, Generic[Data]):
         The controls by name; the names are the keywords of `set` and of `compute`.
     view : View
         The picture.
+    picture : ipywidgets.Image
+        The picture, as it was when the hand last rested.
     readout, status : ipywidgets.HTML
         The table of numbers, and the line that says what went wrong (empty when nothing did).
     error : Exception or None
         What the last refresh raised.
     widget : ipywidgets.VBox
         All of it, to be placed in other layouts.
+    lock : threading.RLock
+        Held while controls and picture change.
     """
 
     #: Accessible name of the picture: what it shows, in words.
@@ -70,11 +76,15 @@ class Panel(ABC, Generic[Data]):
         self.error: Exception | None = None
         self._initial = self.state
         # JupyterLab runs the callbacks of sliders in another thread than the cells.
-        self._lock = RLock()
+        self.lock = RLock()
         self._held = False
-        self._image = Picture(format=frame.LIVE_FORMAT, width=str(self.view.size[0]), tooltip=self.alt)
+        self.picture = Picture(format=frame.LIVE_FORMAT, width=str(self.view.size[0]), tooltip=self.alt)
         self.readout = widgets.HTML()
         self.status = widgets.HTML()
+        self._player = None if self.play is None else self._make_player(self.controls[self.play])
+        self._front_end = self._make_front_end()
+        self._ahead = Ahead(self, self._front_end.send)
+        self._front_end.on_msg(self._ahead.message)
         self.widget = self._assemble()
         self._show(self.state)
         for name, control in self.controls.items():
@@ -100,6 +110,11 @@ class Panel(ABC, Generic[Data]):
         """Bring other controls into line after control `name` has changed; no refresh happens meanwhile."""
 
     @property
+    def couples(self) -> bool:
+        """Whether some control moves others."""
+        return type(self).couple is not Panel.couple
+
+    @property
     def state(self) -> dict[str, object]:
         """The value of each control."""
         return {name: control.value for name, control in self.controls.items()}
@@ -119,14 +134,17 @@ class Panel(ABC, Generic[Data]):
         unknown = set(values) - set(self.controls)
         if unknown:
             raise require.refusal(min(unknown), "a control of that name", f"one of {', '.join(self.controls)}")
-        with self._lock:
+        with self.lock:
             before = self.state
+            self._ahead.forget()
             try:
-                self._assign(values)
+                self.put(values)
                 self._show(self.state)
             except Exception:
-                self._assign(before)
+                self.put(before)
                 raise
+            finally:
+                self._ahead.rested()
 
     def reset(self) -> None:
         """Put every control back to where it began."""
@@ -134,11 +152,16 @@ class Panel(ABC, Generic[Data]):
 
     def refresh(self) -> None:
         """Bring picture and table to the present state; on an error keep both and say what went wrong."""
-        with self._lock:
+        with self.lock:
             try:
                 self._show(self.state)
             except Exception as error:
+                last_good = self._ahead.last_good()
+                if last_good is not None:
+                    with suppress(Exception):
+                        self._show(last_good)
                 self._report(error)
+            self._ahead.rested()
 
     def _report(self, error: Exception) -> None:
         self.error = error
@@ -151,10 +174,11 @@ class Panel(ABC, Generic[Data]):
     def _show(self, state: State) -> None:
         data = self.compute(**state)
         picture, numbers = self.view.frame(data), table(self.rows(data))
-        self._image.value, self.readout.value = picture, numbers
+        self.picture.value, self.readout.value = picture, numbers
         self.error, self.status.value, self._shown = None, "", data
 
-    def _assign(self, values: State) -> None:
+    def put(self, values: State) -> None:
+        """Set several controls, and those that move along, without a refresh; `set` is the one to use."""
         with self._hold():
             # Twice, because a coupled control may have its range only after another has its value.
             for _ in range(2):
@@ -170,16 +194,19 @@ class Panel(ABC, Generic[Data]):
                 raise require.refusal(name, repr(value), _range_of(self.controls[name]))
 
     def _changed(self, name: str) -> None:
-        with self._lock:
+        with self.lock:
             if self._held:
                 return
             try:
                 with self._hold():
                     self.couple(name)
             except Exception as error:
+                self._ahead.forget()
                 self._report(error)
+                self._ahead.rested()
             else:
-                self.refresh()
+                if not self._ahead.moved(name):
+                    self.refresh()
 
     def _press(self, values: State) -> None:
         try:
@@ -203,13 +230,23 @@ class Panel(ABC, Generic[Data]):
         buttons = [self._button(label, values) for label, values in self.presets.items()]
         buttons.append(self._button("Reset", self._initial))
         bar = [widgets.HBox(buttons).add_class("tp-bar")]
-        if self.play is not None:
-            bar.append(self._player(self.controls[self.play]))
+        if self._player is not None:
+            bar.append(self._player)
         controls = widgets.VBox([*bar, *self.controls.values(), self.status]).add_class("tp-controls")
-        picture = widgets.VBox([self._image, self.readout]).add_class("tp-picture")
+        framed = widgets.Box([self.picture, widgets.Box([self._front_end]).add_class("tp-front")]).add_class("tp-frame")
+        picture = widgets.VBox([framed, self.readout]).add_class("tp-picture")
         body = widgets.HBox([controls, picture]).add_class("tp-body")
         return widgets.VBox([widgets.HTML(f"<style>{style}</style>", layout={"display": "none"}), body]).add_class(
             "tp-panel"
+        )
+
+    def _make_front_end(self) -> FrontEnd:
+        return FrontEnd(
+            controls={name: control.model_id for name, control in self.controls.items()},
+            picture=self.picture.model_id,
+            readout=self.readout.model_id,
+            play="" if self._player is None else self._player.model_id,
+            plays=self.play or "",
         )
 
     def _button(self, label: str, values: State) -> widgets.Button:
@@ -217,7 +254,7 @@ class Panel(ABC, Generic[Data]):
         button.on_click(lambda _: self._press(values))
         return button
 
-    def _player(self, slider: widgets.IntSlider) -> widgets.Play:
+    def _make_player(self, slider: widgets.IntSlider) -> widgets.Play:
         play = widgets.Play(
             value=slider.value, min=slider.min, max=slider.max, step=slider.step, interval=self.play_interval
         )

@@ -160,6 +160,13 @@ export class Screen {
     this.paint();
   }
 
+  /** Where the hand is, without a change of the picture. */
+  aim(key) {
+    this.shown ??= key;
+    this.wanted = key;
+    this.store.aim(key);
+  }
+
   /** Uncover what is under the canvas. */
   hide() {
     this.canvas.hidden = true;

@@ -1,0 +1,270 @@
+"""Frames ahead of the hand: the pictures of one control's range, drawn while the hand is near it.
+
+The page asks for a control's range as soon as the hand is over it (see ``front/panel.js``).  A thread then draws the
+picture and the table of each of its values, the other controls staying as they are: nearest to the hand first, then
+coarse to fine over the whole range, a frame at a time, so that whatever else the panel has to do waits for one frame at
+most.  The page shows them from its own store as the hand moves.  When the hand has rested for `REST` seconds the panel
+itself is brought up to date, in full resolution.
+
+Nothing is kept here but the states that were sent; the page keeps at most `MOST_BYTES` of pictures for a panel.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from copy import copy
+from threading import Condition, Thread
+from typing import TYPE_CHECKING
+
+import ipywidgets as widgets
+
+from transformer_parts.explore.readout import table
+
+if TYPE_CHECKING:
+    from transformer_parts.explore.panel import Panel
+
+logger = logging.getLogger(__name__)
+
+#: Seconds without a change after which a hand rests.
+REST = 0.1
+#: Bytes of pictures sent for one range; a longer range stays coarse where the hand is not.
+MOST_BYTES = 24_000_000
+#: Steps to either side of the hand that come before the rest of the range.
+NEAR = 3
+
+Send = Callable[..., None]
+
+
+def places(control: widgets.Widget) -> dict[int, object]:
+    """Return the values that a control offers by their place on it, which is what the page knows them by."""
+    if isinstance(control, widgets.IntSlider):
+        return {value: value for value in range(control.min, control.max + 1, control.step)}
+    if isinstance(control, widgets.Checkbox):
+        return {0: False, 1: True}
+    if hasattr(control, "index"):
+        return {place: value for place, (_, value) in enumerate(control._options_full)}
+    return {}
+
+
+def place(control: widgets.Widget) -> int | None:
+    """Return the place of a control's present value, None where a control has none."""
+    index = getattr(control, "index", None)
+    if index is not None:
+        return index
+    return int(control.value) if isinstance(control, widgets.IntSlider | widgets.Checkbox) else None
+
+
+def coarse_to_fine(keys: Sequence[int]) -> Iterator[int]:
+    """Yield all keys: every 2ⁿ-th, then the halves between, down to each.
+
+    Examples
+    --------
+    >>> list(coarse_to_fine(range(9)))
+    [0, 8, 4, 2, 6, 1, 3, 5, 7]
+    """
+    stride = 1 << max(len(keys) - 1, 0).bit_length() >> 1 or 1
+    yield from keys[::stride]
+    while stride > 1:
+        stride //= 2
+        yield from keys[stride :: 2 * stride]
+
+
+class Range:
+    """The values of one control beside the present state of the others, and which of them were sent.
+
+    Attributes
+    ----------
+    id : str
+        The page's name for it.
+    control : str
+        Name of the control.
+    wanted : bool
+        Whether the hand is near, so that drawing goes on.
+    """
+
+    def __init__(self, range_id: str, panel: "Panel", control: str, twin: "Panel | None"):
+        self.id, self.control, self.wanted = range_id, control, True
+        self.values = places(panel.controls[control])
+        self.sent: set[int] = set()
+        self.failed: set[int] = set()
+        self.bytes = 0
+        self._context = panel.state
+        self._order = list(self.values)
+        self._rank = {key: i for i, key in enumerate(self._order)}
+        self._left = list(coarse_to_fine(self._order))
+        self._states: dict[int, dict] = {}
+        self._twin = twin
+
+    def state(self, key: int) -> dict[str, object] | None:
+        """Return the state of all controls once this one is at a place; None where the panel cannot get there."""
+        if key not in self._states:
+            self._states[key] = self._reached(self.values[key]) if key in self.values else None
+        return self._states[key]
+
+    def _reached(self, value: object) -> dict[str, object] | None:
+        if self._twin is None:
+            return self._context | {self.control: value}
+        try:
+            self._twin.put(self._context)
+            self._twin.put({self.control: value})
+        except Exception:
+            return None
+        return self._twin.state
+
+    def next(self, hand: int | None) -> int | None:
+        """Return the place to draw next, None when there is nothing left to do."""
+        if not self.wanted or self.bytes >= MOST_BYTES:
+            return None
+        at = self._rank.get(hand, 0)
+        for i in sorted(range(max(at - NEAR, 0), min(at + NEAR + 1, len(self._order))), key=lambda i: abs(i - at)):
+            if self._is_left(self._order[i]):
+                return self._order[i]
+        while self._left and not self._is_left(self._left[0]):
+            del self._left[0]
+        return self._left[0] if self._left else None
+
+    def _is_left(self, key: int) -> bool:
+        return key not in self.sent and key not in self.failed
+
+
+def _twin_of(panel: "Panel") -> "Panel":
+    """Return a copy of the panel with controls of its own, on no page, to see what moves along with a control."""
+    twin = copy(panel)
+    twin.controls = twin.make_controls()
+    for control in twin.controls.values():
+        for widget in (control.layout, getattr(control, "style", None), control):
+            if widget is not None:
+                widget.close()
+    return twin
+
+
+class Ahead:
+    """Draws a panel's frames ahead of the hand, in a thread that lives as long as there is something to draw.
+
+    Parameters
+    ----------
+    panel : Panel
+        Whose frames; everything happens under its lock.
+    send : callable
+        Takes the content of a message to the page, and its buffers.
+    """
+
+    def __init__(self, panel: "Panel", send: Send):
+        self._panel, self._send = panel, send
+        self._news = Condition(panel.lock)
+        self._thread: Thread | None = None
+        self._range: Range | None = None
+        self._moved: float | None = None  # when the hand moved last, if the panel has not been refreshed since
+        self._twin: Panel | None = None
+        self._passed: dict[str, object] | None = None  # the last state under the hand that the page was sent
+
+    def message(self, _widget: object, content: dict, _buffers: object) -> None:
+        """Take a message of the page."""
+        with self._panel.lock:
+            if content.get("type") == "leave" and self._range is not None:
+                self._range.wanted = False
+            elif content.get("type") == "want" and content.get("control") in self._panel.controls:
+                self._want(content["range"], content["control"])
+
+    def _want(self, range_id: str, control: str) -> None:
+        if self._range is None or self._range.id != range_id:
+            if self._panel.couples and self._twin is None:
+                self._twin = _twin_of(self._panel)
+            self._range = Range(range_id, self._panel, control, self._twin)
+        self._range.wanted = True
+        self._go_on()
+
+    def moved(self, control: str) -> bool:
+        """Take note of a control's new value; True if the page shows its picture without a refresh."""
+        if self._range is None:
+            return False
+        if self._range.control == control:
+            key = place(self._panel.controls[control])
+            if key not in self._range.failed and self._range.state(key) == self._panel.state:
+                self._moved = time.monotonic()
+                if key in self._range.sent:
+                    self._passed = self._panel.state
+                self._go_on()
+                return True
+        self.forget()
+        return False
+
+    def forget(self) -> None:
+        """Give the range up: other controls have changed."""
+        if self._range is not None:
+            self._send({"type": "stale", "range": self._range.id})
+        self._range = None
+
+    def last_good(self) -> dict[str, object] | None:
+        """Return the last state whose picture only the page has shown, None if it was the panel's."""
+        return self._passed
+
+    def rested(self) -> None:
+        """Tell the page that picture and table are in place, for which values of the controls."""
+        self._moved = self._passed = None
+        self._send(
+            {
+                "type": "rest",
+                "at": {name: place(control) for name, control in self._panel.controls.items()},
+                "bytes": len(self._panel.picture.value),
+                "numbers": self._panel.readout.value,
+            }
+        )
+
+    def _go_on(self) -> None:
+        if self._thread is None:
+            self._thread = Thread(target=self._work, name="transformer_parts frames ahead", daemon=True)
+            self._thread.start()
+        self._news.notify_all()
+
+    def _work(self) -> None:
+        busy = True
+        while busy:
+            with self._news:
+                try:
+                    busy = self._step()
+                except Exception:
+                    logger.exception("%s: frames ahead", type(self._panel).__name__)
+                    self._range, busy = None, False
+                if not busy:
+                    self._thread = None
+            # Whoever waits for the lock has it now.
+            time.sleep(0.001)
+
+    def _step(self) -> bool:
+        """Do one thing, and return whether there may be another."""
+        if self._moved is not None and time.monotonic() >= self._moved + REST:
+            self._panel.refresh()
+            return True
+        key = None
+        if self._range is not None:
+            key = self._range.next(place(self._panel.controls[self._range.control]))
+        if key is not None:
+            self._draw(self._range, key)
+            return True
+        if self._moved is not None:
+            self._news.wait(self._moved + REST - time.monotonic())
+            return True
+        return False
+
+    def _draw(self, of: Range, key: int) -> None:
+        panel = self._panel
+        under_hand = self._moved is not None and key == place(panel.controls[of.control])
+        state = of.state(key)
+        picture = None
+        if state is not None:
+            # What has no picture is reported when the hand comes there.
+            with suppress(Exception):
+                data = panel.compute(**state)
+                picture, numbers = panel.view.preview(data), table(panel.rows(data))
+        if picture is None:
+            of.failed.add(key)
+            if under_hand:
+                panel.refresh()
+            return
+        of.sent.add(key)
+        of.bytes += len(picture)
+        if under_hand:
+            self._passed = state
+        self._send({"type": "frame", "range": of.id, "key": key, "numbers": numbers}, [picture])

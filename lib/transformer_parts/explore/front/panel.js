@@ -1,0 +1,201 @@
+// A panel's part in the browser.  Joined behind frames.js and names.js to the one module of an anywidget.
+//
+// The sliders, the image and the table are widgets of the panel, reached through the widget manager.  When the hand
+// comes near a control, its range is wanted from the kernel (messages: ../ahead.py); as the control moves, the frame of
+// its value is shown at once on a canvas over the image, with its own table.  When the kernel says that image and table
+// are those of the controls as they stand, the canvas goes.
+
+import { FrameStore, Screen } from "./frames.js";
+import { namePlayer, nameSlider, Speaker } from "./names.js";
+
+const HOVER = 60; // milliseconds over a control before its range is wanted
+const QUIET = 500; // milliseconds of rest before the numbers are read out
+
+/** The place of a control's value on it, by which the kernel and the page name its frames. */
+function place(control) {
+  return Number(control.get("index") ?? control.get("value"));
+}
+
+/** What a panel shows: the widgets of one panel, and one view of them on the page. */
+class Panel {
+  static async open(model, el, signal) {
+    const widget = (id) => (id ? model.widget_manager.get_model(id) : null);
+    const panel = new Panel();
+    Object.assign(panel, { model, el, signal, root: el, range: null, near: null, moves: 0 });
+    panel.controls = {};
+    for (const [name, id] of Object.entries(model.get("controls"))) panel.controls[name] = await widget(id);
+    panel.picture = await widget(model.get("picture"));
+    panel.readout = await widget(model.get("readout"));
+    panel.play = await widget(model.get("play"));
+    await panel.attached();
+    if (!signal.aborted) panel.begin();
+  }
+
+  /** Wait until the panel stands on the page, which its parts are placed on one by one. */
+  async attached() {
+    while (!this.signal.aborted && !this.el.closest(".tp-panel")) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    this.root = this.el.closest(".tp-panel");
+    // Of each widget the view that stands in this panel.
+    const here = async (widget) => {
+      const views = await Promise.all(Object.values(widget.views ?? {}));
+      return views.map((view) => view.el).find((el) => this.root?.contains(el));
+    };
+    this.elements = [];
+    for (const [name, control] of Object.entries(this.controls)) this.elements.push([name, await here(control)]);
+    if (this.play) this.elements.push([this.model.get("plays"), await here(this.play)]);
+    this.elements = this.elements.filter(([, element]) => element);
+  }
+
+  begin() {
+    const canvas = document.createElement("canvas");
+    canvas.setAttribute("aria-hidden", "true");
+    const region = document.createElement("div");
+    this.el.append(canvas, region);
+    this.el.classList.add("tp-ready");
+    this.store = new FrameStore();
+    this.screen = new Screen(canvas, this.store, (key) => this.readout.set("value", this.store.numbers(key)));
+    this.speaker = new Speaker(region, this.readout.get("value"));
+    this.image = this.root.querySelector("img.widget-image");
+    this.listen();
+    for (const [name, element] of this.elements) {
+      const label = this.controls[name].get("description");
+      if (element.matches(".widget-play")) namePlayer(element, label);
+      else nameSlider(element, label, this.signal);
+    }
+    this.quietTable();
+  }
+
+  listen() {
+    const { root, signal } = this;
+    for (const [name, control] of Object.entries(this.controls)) {
+      this.follow(control, "change:value change:index", () => this.moved(name));
+    }
+    this.follow(this.model, "msg:custom", (content, buffers) => this.message(content, buffers));
+    if (this.play) this.follow(this.play, "change:playing", () => this.playing());
+    const on = (type, listener) => root.addEventListener(type, listener, { capture: true, signal });
+    on("pointerover", (event) => this.hover(this.nameAt(event.target)));
+    on("pointerdown", (event) => this.want(this.nameAt(event.target)));
+    on("focusin", (event) => this.want(this.nameAt(event.target)));
+    root.addEventListener("pointerleave", () => this.leave(), { signal });
+    root.addEventListener("focusout", () => this.leave(), { signal });
+  }
+
+  follow(widget, events, listener) {
+    widget.on(events, listener);
+    this.signal.addEventListener("abort", () => widget.off(events, listener));
+  }
+
+  nameAt(target) {
+    return this.elements.find(([, element]) => element.contains(target))?.[0];
+  }
+
+  hover(name) {
+    clearTimeout(this.hovering);
+    // A hand that holds or has focused another control keeps it.
+    if (name && !this.held()) this.hovering = setTimeout(() => this.want(name), HOVER);
+  }
+
+  held() {
+    return this.root.contains(document.activeElement) && this.range?.control === this.nameAt(document.activeElement);
+  }
+
+  /** Ask for the frames of a control. */
+  want(name) {
+    if (!name) return;
+    clearTimeout(this.hovering);
+    this.near = name;
+    if (this.range?.control !== name) {
+      this.store.clear();
+      this.range = { id: `${Math.random()}`, control: name };
+      this.screen.begin(place(this.controls[name]));
+    } else {
+      this.screen.aim(place(this.controls[name]));
+    }
+    this.model.send({ type: "want", range: this.range.id, control: name });
+  }
+
+  /** The pointer or the focus has gone: bitmaps and work are let go, but for a control that still has the focus. */
+  leave() {
+    clearTimeout(this.hovering);
+    setTimeout(() => {
+      if (this.signal.aborted || this.root.matches(":hover, :focus-within") || this.play?.get("playing")) return;
+      this.near = null;
+      this.store.rest();
+      this.model.send({ type: "leave" });
+    }, 50);
+  }
+
+  moved(name) {
+    this.moves += 1;
+    if (this.range?.control === name) this.screen.show(place(this.controls[name]));
+  }
+
+  message(content, buffers) {
+    if (content.type === "frame") {
+      if (content.range === this.range?.id) this.store.put(content.key, buffers[0], content.numbers);
+    } else if (content.type === "stale") {
+      if (content.range === this.range?.id) this.forget();
+    } else if (content.type === "rest") {
+      this.rest(content);
+    }
+  }
+
+  /** Other controls have changed: the frames are of no use, the last one stays until the kernel's picture has come. */
+  forget() {
+    this.range = null;
+    this.store.clear();
+  }
+
+  /** The kernel says that image and table are those of these places of the controls. */
+  async rest({ at, bytes, numbers }) {
+    const { moves } = this;
+    const here = Object.entries(at).every(([name, key]) => key === null || key === place(this.controls[name]));
+    if (!here) return;
+    await this.pictureOf(bytes);
+    if (moves !== this.moves || this.signal.aborted) return;
+    this.readout.set("value", numbers);
+    this.screen.hide();
+    if (this.near && !this.range) this.want(this.near);
+    clearTimeout(this.speaking);
+    this.speaking = setTimeout(() => moves === this.moves && this.speaker.say(numbers), QUIET);
+  }
+
+  /** Wait for the kernel's picture, which comes by another way than its messages, and until it can be shown. */
+  async pictureOf(bytes) {
+    if (this.picture.get("value").byteLength !== bytes) {
+      await new Promise((resolve) => this.picture.once("change:value", resolve));
+    }
+    await this.image.decode().catch(() => {});
+  }
+
+  /** Where less motion is wished for, the play button takes one step. */
+  playing() {
+    if (!this.play.get("playing")) return;
+    this.want(this.model.get("plays"));
+    if (!matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    const { min, max, step, value } = this.play.attributes;
+    this.play.set({ playing: false, value: value + step > max ? min : value + step });
+    this.play.save_changes();
+  }
+
+  /** The table changes with each frame; what is read out is said by the speaker, at rest. */
+  quietTable() {
+    const quiet = () => {
+      for (const table of this.root.querySelectorAll(".tp-readout[aria-live=polite]")) {
+        table.setAttribute("aria-live", "off");
+      }
+    };
+    quiet();
+    const observer = new MutationObserver(quiet);
+    observer.observe(this.root.querySelector(".tp-picture"), { childList: true, subtree: true });
+    this.signal.addEventListener("abort", () => observer.disconnect());
+  }
+}
+
+export default {
+  render({ model, el, signal }) {
+    Panel.open(model, el, signal);
+  },
+};
