@@ -111,5 +111,5 @@ def test_what_does_not_fit_is_refused(rng, change, name):
     with pytest.raises(ValueError, match=f"^{name}: got .*, want "):
         glu_backward(**arguments)
     if name == "kind":
-        with pytest.raises(ValueError, match="^kind: got 'tanh'"):
+        with pytest.raises(ValueError, match=r"^kind: got 'tanh'"):
             ffn_backward(grad, given["x"], given["w_up"], given["w_down"], kind="tanh", hidden=grad, activated=grad)

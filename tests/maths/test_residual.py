@@ -114,10 +114,10 @@ def test_what_does_not_fit_is_refused(function):
 
 def test_bad_factors_are_refused():
     for alpha in (0.0, -1.0, np.inf, None):
-        with pytest.raises(ValueError, match="^alpha: got"):
+        with pytest.raises(ValueError, match=r"^alpha: got"):
             deep_norm([1.0], np.copy, np.copy, alpha)
-        with pytest.raises(ValueError, match="^alpha: got"):
+        with pytest.raises(ValueError, match=r"^alpha: got"):
             deep_norm_backward([1.0], np.copy, np.copy, alpha)
     for n_layers in (0, 2.5, True):
-        with pytest.raises(ValueError, match="^n_layers: got"):
+        with pytest.raises(ValueError, match=r"^n_layers: got"):
             deepnorm_alpha_beta(n_layers)

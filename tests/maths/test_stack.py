@@ -231,8 +231,8 @@ def test_weights_that_do_not_fit_are_refused(rng, change, name):
 def test_tokens_and_targets_that_do_not_fit_are_refused(rng):
     config, weights, tokens, targets = a_decoder(rng)
     for bad in (tokens + 11, tokens - 11, tokens * 1.0, np.array(3), tokens[:, :0]):
-        with pytest.raises(ValueError, match="^tokens: got .*, want "):
+        with pytest.raises(ValueError, match=r"^tokens: got .*, want "):
             forward(weights, bad, config)
     for bad in (targets[:, :3], targets + 11, targets * 0 - 1):
-        with pytest.raises(ValueError, match="^targets: got .*, want "):
+        with pytest.raises(ValueError, match=r"^targets: got .*, want "):
             loss_and_gradients(weights, tokens, bad, config)
