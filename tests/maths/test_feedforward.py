@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from transformer_parts.maths.activations import gelu, gelu_tanh, relu, sigmoid, silu
-from transformer_parts.maths.feedforward import GLU_FAMILY, ffn, glu, swiglu
+from transformer_parts.maths.feedforward import GLU_FAMILY, ffn, gated, glu, swiglu
 
 D, F = 5, 7
 
@@ -26,7 +26,7 @@ def x(rng):
     return rng.standard_normal((2, 3, D))
 
 
-def gated(w):
+def matrices(w):
     return w["w_gate"], w["w_up"], w["w_down"]
 
 
@@ -66,11 +66,11 @@ def test_the_family_is_the_formula_summed_entry_by_entry(x, w, name, f):
             gate = sum(x[place][d] * w["w_gate"][d, k] for d in range(D))
             up = sum(x[place][d] * w["w_up"][d, k] for d in range(D))
             expected[place] += f(gate) * up * w["w_down"][k]
-    assert_allclose(glu(x, *gated(w), activation=GLU_FAMILY[name]), expected, rtol=1e-12, atol=1e-13)
+    assert_allclose(glu(x, *matrices(w), activation=GLU_FAMILY[name]), expected, rtol=1e-12, atol=1e-13)
     if name == "glu":
-        assert_array_equal(glu(x, *gated(w)), glu(x, *gated(w), activation=sigmoid))
+        assert_array_equal(glu(x, *matrices(w)), glu(x, *matrices(w), activation=sigmoid))
     if name == "swiglu":
-        assert_array_equal(swiglu(x, *gated(w)), glu(x, *gated(w), activation=silu))
+        assert_array_equal(swiglu(x, *matrices(w)), glu(x, *matrices(w), activation=silu))
 
 
 def test_the_family_cannot_be_changed():
@@ -101,7 +101,7 @@ def test_swiglu_is_transformers_llama_mlp(torch, transformers, x, w):
         getattr(mlp, f"{name}_proj").weight.data = torch.from_numpy(w[f"w_{name}"].T.copy())
     with torch.no_grad():
         expected = mlp(torch.from_numpy(x)).numpy()
-    assert_allclose(swiglu(x, *gated(w)), expected, rtol=1e-12, atol=1e-13)
+    assert_allclose(swiglu(x, *matrices(w)), expected, rtol=1e-12, atol=1e-13)
 
 
 LAYERS = pytest.mark.parametrize(
@@ -109,7 +109,7 @@ LAYERS = pytest.mark.parametrize(
     [
         lambda x, w: ffn(x, w["w_in"], w["w_out"], b_in=w["b_in"], b_out=w["b_out"]),
         lambda x, w: ffn(x, w["w_in"], w["w_out"], activation=gelu_tanh),
-        lambda x, w: swiglu(x, *gated(w)),
+        lambda x, w: swiglu(x, *matrices(w)),
     ],
 )
 
@@ -147,7 +147,7 @@ def test_integers_become_float64_and_nothing_is_written_to(layer, w):
 
 
 def test_an_activation_may_return_its_argument_or_a_wider_array(x, w):
-    args = [v.astype(np.float32) for v in (x, *gated(w))]
+    args = [v.astype(np.float32) for v in (x, *matrices(w))]
     narrow = glu(*args, activation=lambda g: g)
     wide = glu(*args, activation=lambda g: g.astype(np.float64))
     assert narrow.dtype == wide.dtype == np.float32
@@ -156,7 +156,7 @@ def test_an_activation_may_return_its_argument_or_a_wider_array(x, w):
 
 def test_an_array_that_the_activation_keeps_is_not_written_to(x, w):
     kept = np.full((2, 3, F), 0.5)
-    y = glu(x, *gated(w), activation=lambda g: kept)
+    y = glu(x, *matrices(w), activation=lambda g: kept)
     assert_array_equal(kept, np.full((2, 3, F), 0.5))
     assert_allclose(y, (x @ w["w_up"] / 2) @ w["w_down"], rtol=1e-12, atol=1e-13)
 
@@ -164,6 +164,32 @@ def test_an_array_that_the_activation_keeps_is_not_written_to(x, w):
 def test_the_output_may_have_another_width(x, w):
     assert ffn(x, w["w_in"], w["w_out"][:, :3]).shape == (2, 3, 3)
     assert swiglu(x, w["w_gate"], w["w_up"], w["w_down"][:, :3]).shape == (2, 3, 3)
+
+
+# --- the steps of a gated layer
+
+
+@pytest.mark.parametrize("name", GLU_FAMILY)
+def test_steps_lead_to_the_result_and_leave_each_other_alone(x, w, name):
+    steps = gated(x, w["w_gate"], w["w_up"], activation=GLU_FAMILY[name])
+    assert_allclose(steps.pre, x @ w["w_gate"], rtol=1e-13)
+    assert_allclose(steps.up, x @ w["w_up"], rtol=1e-13)
+    assert_array_equal(steps.gate, GLU_FAMILY[name](steps.pre))
+    assert_array_equal(steps.hidden, steps.gate * steps.up)
+    assert_allclose(steps.hidden @ w["w_down"], glu(x, *matrices(w), activation=GLU_FAMILY[name]), rtol=1e-12)
+    assert not np.shares_memory(steps.pre, steps.gate)
+
+
+def test_steps_refuse_what_the_layer_refuses(x, w):
+    with pytest.raises(ValueError, match=r"^w_up: got shape \(5, 6\), want shape \(5, 7\), that of w_gate"):
+        gated(x, w["w_gate"], np.ones((5, 6)))
+    with pytest.raises(ValueError, match=r"^w_gate: got shape \(4, 7\)"):
+        gated(x, np.ones((4, 7)), w["w_up"])
+    with pytest.raises(ValueError, match="^x: got nan"):
+        gated(np.full((1, 5), np.nan), w["w_gate"], w["w_up"])
+    one, large = np.ones((1, 1), np.float32), np.full((1, 1), 1e30, np.float32)
+    with pytest.raises(ValueError, match=r"^hidden: got inf at index"):
+        gated(one, large, large)
 
 
 # --- bad input

@@ -5,6 +5,7 @@ It acts on each position by itself: no entry of the sequence sees another here.
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,27 @@ GLU_FAMILY: Mapping[str, Activation] = MappingProxyType(
     {"glu": sigmoid, "bilinear": lambda x: x, "reglu": relu, "geglu": gelu, "swiglu": silu}
 )
 """What acts on the gate in each member of the family, by the names of Shazeer (arXiv:2002.05202, §2)."""
+
+
+class Gated(NamedTuple):
+    """A gated layer up to its last product.
+
+    Attributes
+    ----------
+    pre : ndarray, shape (..., F)
+        x·W_gate, what the activation is applied to.
+    gate : ndarray, shape (..., F)
+        The activation of it.
+    up : ndarray, shape (..., F)
+        x·W_up, the content.
+    hidden : ndarray, shape (..., F)
+        Gate times content, channel by channel.
+    """
+
+    pre: NDArray
+    gate: NDArray
+    up: NDArray
+    hidden: NDArray
 
 
 def ffn(
@@ -131,6 +153,45 @@ def glu(
     with np.errstate(over="ignore"):
         hidden = np.multiply(gate, up, out=up)
     return require.cast("result", _linear(hidden=hidden, w_down=w_down), dtype)
+
+
+def gated(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, *, activation: Activation = silu) -> Gated:
+    """Return every step of a gated layer up to its hidden channels; ``hidden @ w_down`` is the layer's result.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        Finite numbers.
+    w_gate, w_up : array_like, shape (D, F)
+    activation : function
+        Takes and returns an array of one shape.
+
+    Returns
+    -------
+    Gated
+        In the dtype that `x` is computed in.
+
+    Raises
+    ------
+    ValueError
+        As for `glu`.
+
+    Examples
+    --------
+    >>> steps = gated([1.0, 2.0], w_gate=[[1.0, -1.0], [0.0, 0.0]], w_up=[[2.0, 1.0], [0.0, 1.0]])
+    >>> [step.round(6).tolist() for step in steps[:3]]
+    [[1.0, -1.0], [0.731059, -0.268941], [2.0, 3.0]]
+    """
+    x, _ = _input(x)
+    w_gate, w_up = _parameters(x.dtype, w_gate=w_gate, w_up=w_up)
+    require.shape("w_gate", w_gate, (x.shape[-1], "F"), "its first axis the last of x")
+    require.shape("w_up", w_up, w_gate.shape, "that of w_gate")
+    pre, up = _linear(x=x, w_gate=w_gate), _linear(x=x, w_up=w_up)
+    gate = _activated(activation, pre.copy())
+    with np.errstate(over="ignore"):
+        hidden = gate * up
+    require.all_numbers("hidden", hidden)
+    return Gated(pre, gate, up, hidden)
 
 
 def swiglu(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, w_down: ArrayLike) -> NDArray:
