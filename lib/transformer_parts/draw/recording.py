@@ -1,0 +1,280 @@
+"""Frames as drawings: what matplotlib draws is kept as paths and colours, for a page that has no kernel.
+
+A `Recorder` takes the place of the renderer that fills pixels.  It is given the same paths, snapped to the same device
+pixels, and the same glyphs, and keeps them as SVG path data in whole eighths of a device pixel.  A frame of a moving
+curve then takes hundreds of bytes instead of tens of thousands, is drawn in a millisecond, and is sharp at any size.
+
+What frames share is kept once: a path, a style, an image and everything that one artist drew have a number each, and
+a frame is a list of numbers.
+"""
+
+import math
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+from matplotlib.backend_bases import GraphicsContextBase
+from matplotlib.backends.backend_agg import RendererAgg, get_hinting_flag
+from matplotlib.path import Path
+from matplotlib.transforms import Affine2D, Transform
+from numpy.typing import NDArray
+
+from transformer_parts.draw import recorded_image
+from transformer_parts.draw.view import View
+
+#: Steps of a recorded coordinate in one device pixel.
+STEPS = 8
+
+_LETTERS = {Path.MOVETO: "m", Path.LINETO: "l", Path.CURVE3: "q", Path.CURVE4: "c"}
+_POINTS = {Path.MOVETO: 1, Path.LINETO: 1, Path.CURVE3: 2, Path.CURVE4: 3}
+_CAPS = {"butt": "butt", "round": "round", "projecting": "square"}
+
+
+class Numbered(dict):
+    """Things and the numbers they got, in the order in which they came."""
+
+    def number(self, thing: Hashable) -> int:
+        """Return the number of a thing; a new thing gets the next."""
+        return self.setdefault(thing, len(self))
+
+
+class Drawings:
+    """What the frames of one view have in common.
+
+    Attributes
+    ----------
+    paths : Numbered
+        SVG path data, in eighths of a device pixel, downwards from the upper left.
+    styles : Numbered
+        (fill, stroke, width, dashes, dash offset, cap, join, clip): colours as in CSS or "", lengths in the paths'
+        unit, the clip as the number of a path or -1.
+    images : Numbered
+        Images as `recorded_image.encode` returns them.
+    parts : Numbered
+        What one artist drew: a tuple of marks.  A mark is (path, style, x, y, …), the path drawn at each of the places,
+        or (-1, image, x, y, width, height).
+    """
+
+    def __init__(self):
+        self.paths, self.styles, self.images, self.parts = Numbered(), Numbered(), Numbered(), Numbered()
+
+    def tables(self) -> dict[str, list]:
+        """Return everything as lists, ready for JSON."""
+        return {name: list(table) for name, table in vars(self).items()}
+
+
+class Recording:
+    """Records the frames of a view into `drawings`.
+
+    Parameters
+    ----------
+    view : View
+        Whose frames are recorded.
+    """
+
+    def __init__(self, view: View):
+        self.view, self.drawings = view, Drawings()
+        self._background: tuple[object, int] = (None, -1)
+
+    def frame(self, data: object) -> tuple[int, ...]:
+        """Return a frame: the numbers of the background and of what each moving artist drew, from back to front."""
+        view = self.view
+        with view._drawing:
+            # Drawn as pixels first: this settles when the background is to be drawn again, and all sizes of text.
+            view._draw(data)
+            width, height = view._canvas.get_width_height(physical=True)
+            recorder = Recorder(width, height, view.fig.dpi, self.drawings)
+            if self._background[0] is not view._background:
+                view.fig.draw(recorder)
+                self._background = (view._background, recorder.take())
+            moving = []
+            for artist in sorted(view._moving, key=lambda artist: artist.get_zorder()):
+                artist.draw(recorder)
+                moving.append(recorder.take())
+        return (self._background[1], *moving)
+
+
+class Recorder(RendererAgg):
+    """A renderer that notes what it is told to draw; texts are laid out as in pixels."""
+
+    def __init__(self, width: int, height: int, dpi: float, drawings: Drawings):
+        super().__init__(width, height, dpi)
+        self._drawings = drawings
+        self._marks: list[tuple] = []
+        # The page counts from the top.
+        self._down = Affine2D().scale(1, -1).translate(0, height)
+
+    def _update_methods(self) -> None:
+        """Leave the drawing methods to this class; RendererAgg would put those of its pixels over them."""
+
+    def take(self) -> int:
+        """Return the number of what was drawn since the last call."""
+        number = self._drawings.parts.number(tuple(self._marks))
+        self._marks = []
+        return number
+
+    def draw_path(self, gc: GraphicsContextBase, path: Path, transform: Transform, rgbFace=None) -> None:
+        outline = self._outline(path, transform + self._down, gc, clip=rgbFace is None)
+        if not outline:
+            return
+        if gc.get_hatch():
+            self._draw_hatched(gc, outline, rgbFace)
+        else:
+            self._mark(outline, self._style(gc, rgbFace))
+
+    def draw_markers(self, gc, marker_path, marker_trans, path, trans, rgbFace=None) -> None:
+        down = marker_trans + Affine2D().scale(1, -1)
+        outline = self._outline(marker_path, down, gc)
+        places = (trans + self._down).transform(path.vertices)
+        # The renderer of pixels sets every marker on the centre of a pixel: by the marker's own outline if it snaps.
+        places = np.floor(places[np.isfinite(places).all(axis=1)] + 0.5)
+        centre = (
+            0 if gc.get_snap() is not False and outline != self._outline(marker_path, down, gc, snap=False) else 0.5
+        )
+        self._mark(outline, self._style(gc, rgbFace), STEPS * (places + centre))
+
+    draw_path_collection = RendererAgg.draw_path_collection
+    draw_quad_mesh = RendererAgg.draw_quad_mesh
+
+    def draw_image(self, gc: GraphicsContextBase, x: float, y: float, im: NDArray, transform=None) -> None:
+        height, width = im.shape[:2]
+        # Rows are counted from the bottom.
+        number = self._drawings.images.number(recorded_image.encode(im[::-1]))
+        self._marks.append((-1, number, round(x), round(self.height - y - height), width, height))
+
+    def _draw_text_glyphs_and_boxes(self, gc, x, y, angle, glyphs, boxes) -> None:
+        turn = math.radians(angle)
+        cos, sin = math.cos(turn), math.sin(turn)
+        style = self._drawings.styles.number((_colour(gc.get_rgb(), gc), "", *_NO_LINE, self._clip(gc)))
+        for font, size, index, slant, extend, dx, dy in glyphs:
+            font.set_size(size, self.dpi)
+            matrix = np.array([[cos, -sin], [sin, cos]]) @ [[extend, extend * slant], [0, 1]]
+            font.load_glyph(index, flags=get_hinting_flag())
+            vertices, codes = font.get_path()
+            if not len(vertices):
+                continue
+            outline = _path_data(vertices @ (matrix * [[1, 1], [-1, -1]]).T, codes)
+            place = STEPS * np.array([[x + dx * cos - dy * sin, y - dx * sin - dy * cos]])
+            self._mark(outline, style, np.round(place))
+        super()._draw_text_glyphs_and_boxes(gc, x, y, angle, (), ())
+        for dx, dy, width, height in boxes:
+            width, height = max(width, 1), max(height, 1)
+            corners = Path(
+                [(dx, dy), (dx + width, dy), (dx + width, dy + height), (dx, dy + height), (dx, dy)], closed=True
+            )
+            context = self.new_gc()
+            context.copy_properties(gc)
+            context.set_linewidth(0)
+            self.draw_path(context, corners, Affine2D().rotate(turn).translate(x, self.height - y), gc.get_rgb())
+
+    def _draw_hatched(self, gc: GraphicsContextBase, outline: str, face) -> None:
+        number = self._drawings.paths.number(outline)
+        fill, _, *line = self._drawn_style(gc, face)
+        edge = self._drawn_style(gc, None)
+        self._mark(outline, self._drawings.styles.number((fill, "", *line)))
+        # A tile of the hatching has the size of an inch; all tiles together are clipped by the outline.
+        tile = gc.get_hatch_path()
+        across, down = (range(math.ceil(size / self.dpi)) for size in (self.width, self.height))
+        shape = _path_data(tile.vertices * [self.dpi, -self.dpi], tile.codes)
+        places = [(STEPS * self.dpi * i, STEPS * self.dpi * (j + 1)) for j in down for i in across]
+        width = STEPS * self.points_to_pixels(gc.get_hatch_linewidth())
+        colour = _colour(gc.get_hatch_color(), gc)
+        style = (colour, colour, round(width, 2), (), 0, "butt", "miter", number)
+        self._mark(shape, self._drawings.styles.number(style), np.round(places))
+        self._mark(outline, self._drawings.styles.number(edge))
+
+    def _mark(self, outline: str, style: int, places: NDArray | Iterable = ((0, 0),)) -> None:
+        flat = (int(value) for place in places for value in place)
+        self._marks.append((self._drawings.paths.number(outline), style, *flat))
+
+    def _style(self, gc: GraphicsContextBase, face) -> int:
+        return self._drawings.styles.number(self._drawn_style(gc, face))
+
+    def _drawn_style(self, gc: GraphicsContextBase, face) -> tuple:
+        fill = "" if face is None else _colour(face, gc)
+        width = STEPS * self.points_to_pixels(gc.get_linewidth())
+        if not width:
+            return (fill, "", *_NO_LINE, self._clip(gc))
+        offset, dashes = gc.get_dashes()
+        pixels = STEPS * self.points_to_pixels(1)
+        line = (
+            round(width, 2),
+            tuple(round(float(dash) * pixels, 2) for dash in (() if dashes is None else dashes)),
+            round(float(offset or 0) * pixels, 2),
+            _CAPS[gc.get_capstyle()],
+            gc.get_joinstyle(),
+        )
+        return (fill, _colour(gc.get_rgb(), gc), *line, self._clip(gc))
+
+    def _clip(self, gc: GraphicsContextBase) -> int:
+        path, transform = gc.get_clip_path()
+        box = gc.get_clip_rectangle()
+        if path is not None:
+            clip = path.cleaned(transform + self._down, curves=True)
+            outline = _path_data(clip.vertices, clip.codes)
+        elif box is not None:
+            # To whole pixels, as the renderer of pixels clips.
+            left, bottom, right, top = (math.floor(edge + 0.5) for edge in box.extents)
+            corners = np.array([(left, bottom), (right, bottom), (right, top), (left, top), (left, bottom)], float)
+            outline = _path_data(corners * [1, -1] + [0, self.height], Path(corners, closed=True).codes)
+        else:
+            return -1
+        return self._drawings.paths.number(outline)
+
+    def _outline(
+        self, path: Path, transform: Transform, gc: GraphicsContextBase, *, clip: bool = False, snap: bool = True
+    ) -> str:
+        cleaned = path.cleaned(
+            transform,
+            remove_nans=True,
+            clip=(0, 0, self.width, self.height) if clip else None,
+            stroke_width=self.points_to_pixels(gc.get_linewidth()),
+            snap=gc.get_snap() if snap else False,
+            curves=True,
+        )
+        return _path_data(cleaned.vertices, cleaned.codes)
+
+
+_NO_LINE = (0, (), 0, "butt", "miter")
+
+
+def _colour(colour: Sequence[float], gc: GraphicsContextBase) -> str:
+    red, green, blue = (round(255 * part) for part in colour[:3])
+    alpha = gc.get_alpha() if len(colour) == 3 or gc.get_forced_alpha() else colour[3]
+    return f"#{red:02x}{green:02x}{blue:02x}" + (f"{round(255 * alpha):02x}" if alpha < 1 else "")
+
+
+def _path_data(vertices: NDArray, codes: NDArray | None) -> str:
+    """Return a path as relative SVG path data in whole steps."""
+    if codes is None:
+        codes = np.full(len(vertices), Path.LINETO)
+        codes[0] = Path.MOVETO
+    points, codes = np.round(STEPS * vertices).astype(int).tolist(), codes.tolist()
+    text, last = [], ""
+    x = y = start_x = start_y = i = 0
+    while i < len(codes):
+        code = codes[i]
+        if code == Path.STOP:
+            break
+        if code == Path.CLOSEPOLY:
+            text.append("z")
+            x, y, last = start_x, start_y, "z"
+            i += 1
+            continue
+        letter, count = _LETTERS[code], _POINTS[code]
+        numbers = [n for point in points[i : i + count] for n in (point[0] - x, point[1] - y)]
+        i += count
+        if letter == "l" and numbers == [0, 0] and last == "l":
+            continue
+        text.append(("" if letter == last else letter) + _numbers(numbers, spaced=letter == last))
+        x, y = points[i - 1]
+        if letter == "m":
+            start_x, start_y = x, y
+        last = letter
+    return "".join(text)
+
+
+def _numbers(numbers: Sequence[int], *, spaced: bool) -> str:
+    """Return numbers with a space only where no sign parts them."""
+    first, *rest = numbers
+    text = f" {first}" if spaced and first >= 0 else str(first)
+    return text + "".join(f" {n}" if n >= 0 else str(n) for n in rest)
