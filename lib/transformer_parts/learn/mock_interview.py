@@ -1,0 +1,165 @@
+"""A mock interview: a few questions, the time each took, the reader's ratings, and a score sheet by topic."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from transformer_parts.learn.interview import Question
+from transformer_parts.learn.ratings import RATINGS
+from transformer_parts.maths import require
+
+#: Points of each rating, in the order of `RATINGS`.
+POINTS = (0, 1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One question of an interview, done.
+
+    Attributes
+    ----------
+    question : Question
+    rating : str
+        One of `RATINGS`.
+    seconds : float
+        From seeing the question to seeing its answer.
+    """
+
+    question: Question
+    rating: str
+    seconds: float
+
+    @property
+    def points(self) -> int:
+        """0 to 3."""
+        return POINTS[RATINGS.index(self.rating)]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the score sheet.
+
+    Attributes
+    ----------
+    name : str
+        The topic, or "All".
+    questions, points, most : int
+        How many questions, the points, and the most that could be had.
+    seconds : float
+        Mean time.
+    over : int
+        Questions that took longer than their time.
+    """
+
+    name: str
+    questions: int
+    points: int
+    most: int
+    seconds: float
+    over: int
+
+
+def draw(questions: Sequence[Question], count: int, *, seed: int | None = None) -> tuple[Question, ...]:
+    """Draw questions at random, from as many topics as can be.
+
+    Raises
+    ------
+    ValueError
+        If `count` is below 1 or above the number of questions.
+
+    Examples
+    --------
+    >>> from transformer_parts.learn.interview_files import load_bank
+    >>> drawn = draw(load_bank().questions, 8, seed=1)
+    >>> len({question.topic for question in drawn})
+    8
+    """
+    count = require.integer("count", count, maximum=len(questions))
+    rng = np.random.default_rng(seed)
+    by_topic: dict[str, list[Question]] = {}
+    for index in rng.permutation(len(questions)):
+        by_topic.setdefault(questions[index].topic, []).append(questions[index])
+    # One of each topic, then a second of each, until there are enough.
+    rounds = max(map(len, by_topic.values()))
+    drawn = [topic[turn] for turn in range(rounds) for topic in by_topic.values() if turn < len(topic)][:count]
+    return tuple(drawn[index] for index in rng.permutation(count))
+
+
+@dataclass
+class MockInterview:
+    """An interview that is going on.
+
+    Attributes
+    ----------
+    questions : tuple of Question
+        In the order in which they are asked.
+    seconds : float
+        The time for each.
+    answered : list of Answered
+        What has been done so far.
+    """
+
+    questions: tuple[Question, ...]
+    seconds: float
+    answered: list[Answered] = field(default_factory=list)
+
+    @property
+    def present(self) -> Question | None:
+        """The question that is being asked; None at the end."""
+        return self.questions[len(self.answered)] if len(self.answered) < len(self.questions) else None
+
+    def answer(self, rating: str, seconds: float) -> None:
+        """Note the rating and the time of the present question, and go on to the next.
+
+        Raises
+        ------
+        ValueError
+            If the interview is over, there is no such rating, or the time is negative.
+        """
+        require.one_of("rating", rating, RATINGS)
+        seconds = require.number("seconds", seconds, minimum=0)
+        if self.present is None:
+            raise require.refusal("answer", f"one more than {len(self.questions)}", "none after the last question")
+        self.answered.append(Answered(self.present, rating, seconds))
+
+    def sheet(self) -> list[Row]:
+        """Return the score by topic and, last, of all; nothing where nothing was answered."""
+        topics = list(dict.fromkeys(item.question.topic for item in self.answered))
+        parts = [(topic, [item for item in self.answered if item.question.topic == topic]) for topic in topics]
+        parts += [("All", self.answered)] if self.answered else []
+        return [
+            Row(
+                name=name,
+                questions=len(items),
+                points=sum(item.points for item in items),
+                most=max(POINTS) * len(items),
+                seconds=sum(item.seconds for item in items) / len(items),
+                over=sum(item.seconds > self.seconds for item in items),
+            )
+            for name, items in parts
+        ]
+
+    def markdown(self, *, date: str = "") -> str:
+        """Return the score sheet as Markdown: the table by topic, each question, and what to read again."""
+        lines = [f"# Mock interview{f', {date}' if date else ''}", ""]
+        lines += [f"{len(self.answered)} of {len(self.questions)} questions, {self.seconds:.0f} s each.", ""]
+        lines += ["| topic | questions | points | mean time | over time |", "|---|---|---|---|---|"]
+        lines += [
+            f"| {row.name} | {row.questions} | {row.points} of {row.most} | {row.seconds:.0f} s | {row.over} |"
+            for row in self.sheet()
+        ]
+        lines += ["", "| question | rating | time |", "|---|---|---|"]
+        lines += [
+            f"| {_cell(item.question.question)} | {item.rating} | {item.seconds:.0f} s |" for item in self.answered
+        ]
+        weak = [item.question for item in self.answered if item.points < 2]
+        if weak:
+            lines += ["", "Read again:", ""]
+            lines += [f"- {_cell(question.question)} ({question.notebook})" for question in weak]
+        return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Return a text that does not break out of a table's cell."""
+    return " ".join(text.split()).replace("|", "\\|")
