@@ -19,13 +19,9 @@ from matplotlib.transforms import Affine2D, Transform
 from numpy.typing import NDArray
 
 from transformer_parts.draw import recorded_image
+from transformer_parts.draw.svg_path import STEPS, path_data
 from transformer_parts.draw.view import View
 
-#: Steps of a recorded coordinate in one device pixel.
-STEPS = 8
-
-_LETTERS = {Path.MOVETO: "m", Path.LINETO: "l", Path.CURVE3: "q", Path.CURVE4: "c"}
-_POINTS = {Path.MOVETO: 1, Path.LINETO: 1, Path.CURVE3: 2, Path.CURVE4: 3}
 _CAPS = {"butt": "butt", "round": "round", "projecting": "square"}
 
 
@@ -152,7 +148,7 @@ class Recorder(RendererAgg):
             vertices, codes = font.get_path()
             if not len(vertices):
                 continue
-            outline = _path_data(vertices @ (matrix * [[1, 1], [-1, -1]]).T, codes)
+            outline = path_data(vertices @ (matrix * [[1, 1], [-1, -1]]).T, codes)
             place = STEPS * np.array([[x + dx * cos - dy * sin, y - dx * sin - dy * cos]])
             self._mark(outline, style, np.round(place))
         super()._draw_text_glyphs_and_boxes(gc, x, y, angle, (), ())
@@ -174,7 +170,7 @@ class Recorder(RendererAgg):
         # A tile of the hatching has the size of an inch; all tiles together are clipped by the outline.
         tile = gc.get_hatch_path()
         across, down = (range(math.ceil(size / self.dpi)) for size in (self.width, self.height))
-        shape = _path_data(tile.vertices * [self.dpi, -self.dpi], tile.codes)
+        shape = path_data(tile.vertices * [self.dpi, -self.dpi], tile.codes)
         places = [(STEPS * self.dpi * i, STEPS * self.dpi * (j + 1)) for j in down for i in across]
         width = STEPS * self.points_to_pixels(gc.get_hatch_linewidth())
         colour = _colour(gc.get_hatch_color(), gc)
@@ -210,12 +206,12 @@ class Recorder(RendererAgg):
         box = gc.get_clip_rectangle()
         if path is not None:
             clip = path.cleaned(transform + self._down, curves=True)
-            outline = _path_data(clip.vertices, clip.codes)
+            outline = path_data(clip.vertices, clip.codes)
         elif box is not None:
             # To whole pixels, as the renderer of pixels clips.
             left, bottom, right, top = (math.floor(edge + 0.5) for edge in box.extents)
             corners = np.array([(left, bottom), (right, bottom), (right, top), (left, top), (left, bottom)], float)
-            outline = _path_data(corners * [1, -1] + [0, self.height], Path(corners, closed=True).codes)
+            outline = path_data(corners * [1, -1] + [0, self.height], Path(corners, closed=True).codes)
         else:
             return -1
         return self._drawings.paths.number(outline)
@@ -231,7 +227,7 @@ class Recorder(RendererAgg):
             snap=gc.get_snap() if snap else False,
             curves=True,
         )
-        return _path_data(cleaned.vertices, cleaned.codes)
+        return path_data(cleaned.vertices, cleaned.codes)
 
 
 _NO_LINE = (0, (), 0, "butt", "miter")
@@ -241,40 +237,3 @@ def _colour(colour: Sequence[float], gc: GraphicsContextBase) -> str:
     red, green, blue = (round(255 * part) for part in colour[:3])
     alpha = gc.get_alpha() if len(colour) == 3 or gc.get_forced_alpha() else colour[3]
     return f"#{red:02x}{green:02x}{blue:02x}" + (f"{round(255 * alpha):02x}" if alpha < 1 else "")
-
-
-def _path_data(vertices: NDArray, codes: NDArray | None) -> str:
-    """Return a path as relative SVG path data in whole steps."""
-    if codes is None:
-        codes = np.full(len(vertices), Path.LINETO)
-        codes[0] = Path.MOVETO
-    points, codes = np.round(STEPS * vertices).astype(int).tolist(), codes.tolist()
-    text, last = [], ""
-    x = y = start_x = start_y = i = 0
-    while i < len(codes):
-        code = codes[i]
-        if code == Path.STOP:
-            break
-        if code == Path.CLOSEPOLY:
-            text.append("z")
-            x, y, last = start_x, start_y, "z"
-            i += 1
-            continue
-        letter, count = _LETTERS[code], _POINTS[code]
-        numbers = [n for point in points[i : i + count] for n in (point[0] - x, point[1] - y)]
-        i += count
-        if letter == "l" and numbers == [0, 0] and last == "l":
-            continue
-        text.append(("" if letter == last else letter) + _numbers(numbers, spaced=letter == last))
-        x, y = points[i - 1]
-        if letter == "m":
-            start_x, start_y = x, y
-        last = letter
-    return "".join(text)
-
-
-def _numbers(numbers: Sequence[int], *, spaced: bool) -> str:
-    """Return numbers with a space only where no sign parts them."""
-    first, *rest = numbers
-    text = f" {first}" if spaced and first >= 0 else str(first)
-    return text + "".join(f" {n}" if n >= 0 else str(n) for n in rest)
