@@ -185,7 +185,7 @@ def test_steps_refuse_what_the_layer_refuses(x, w):
         gated(x, w["w_gate"], np.ones((5, 6)))
     with pytest.raises(ValueError, match=r"^w_gate: got shape \(4, 7\)"):
         gated(x, np.ones((4, 7)), w["w_up"])
-    with pytest.raises(ValueError, match="^x: got nan"):
+    with pytest.raises(ValueError, match=r"^x: got nan"):
         gated(np.full((1, 5), np.nan), w["w_gate"], w["w_up"])
     one, large = np.ones((1, 1), np.float32), np.full((1, 1), 1e30, np.float32)
     with pytest.raises(ValueError, match=r"^hidden: got inf at index"):

@@ -69,5 +69,5 @@ def test_histogram_refuses_bad_input(values, edges, message):
 
 
 def test_counts_refuse_what_is_not_finite():
-    with pytest.raises(ValueError, match="^gates: got inf"):
+    with pytest.raises(ValueError, match=r"^gates: got inf"):
         count_gates([np.inf])

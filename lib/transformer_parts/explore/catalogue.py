@@ -1,5 +1,6 @@
 """The explorers there are: the sweep of the tests, the stills and the benchmarks go through this list."""
 
+from transformer_parts.explore.activations import ActivationCurves, DeadUnits
 from transformer_parts.explore.budget import BudgetTally
 from transformer_parts.explore.budget_cost import BudgetCost
 from transformer_parts.explore.budget_d_ff import BudgetWidths
@@ -8,6 +9,7 @@ from transformer_parts.explore.cache_bytes import CacheSize
 from transformer_parts.explore.cache_heads import CacheHeads
 from transformer_parts.explore.context_extension import ExtensionFrequencies
 from transformer_parts.explore.context_extension_scores import ExtensionScores
+from transformer_parts.explore.feedforward import GatedChannels, PositionChanges, RealGates
 from transformer_parts.explore.norms import NormBars, NormResidual, NormSphere
 from transformer_parts.explore.order import Reordering
 from transformer_parts.explore.panel import Panel
@@ -47,6 +49,11 @@ PANELS: tuple[type[Panel], ...] = (
     NormBars,
     NormSphere,
     NormResidual,
+    ActivationCurves,
+    DeadUnits,
+    GatedChannels,
+    RealGates,
+    PositionChanges,
     BudgetTally,
     BudgetWidths,
     BudgetCost,

@@ -1,0 +1,193 @@
+"""Activations with the hand on them: the curves and their slopes, and a population of units that a bias kills."""
+
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.activations import GELU, REACH, RELU, SIGMOID, SWISH, Curves, CurvesView
+from transformer_parts.draw.activations_units import DEAD, EXPECTED, Units, UnitsView
+from transformer_parts.explore import controls
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row, number
+from transformer_parts.maths import activations
+from transformer_parts.maths.activations_extremes import largest_difference, swish_minimum
+from transformer_parts.maths.activations_units import (
+    dead_probability,
+    dead_units,
+    fraction_dead,
+    random_units,
+    slope_rms,
+)
+from transformer_parts.models.excerpt import load_excerpt
+
+_FUNCTIONS = MappingProxyType(
+    {
+        "relu": (activations.relu, activations.relu_derivative),
+        "gelu": (activations.gelu, activations.gelu_derivative),
+        "swish": (activations.swish, activations.swish_derivative),
+        "sigmoid": (activations.sigmoid, activations.sigmoid_derivative),
+        "gelu_tanh": (activations.gelu_tanh, activations.gelu_tanh_derivative),
+    }
+)
+_CURVES = ("relu", "gelu", "swish", "sigmoid")
+_COMPARED = MappingProxyType(
+    {"ReLU": "relu", "GELU": "gelu", "GELU by tanh": "gelu_tanh", "Swish": "swish", "sigmoid": "sigmoid"}
+)
+
+
+class ActivationCurves(Panel[Curves]):
+    """ReLU, GELU, Swish and the sigmoid with their slopes at one x, and the difference of any two."""
+
+    alt = (
+        "Three rows over x from −4 to 4. Above, four functions with a mark on each at the chosen x: ReLU (black,"
+        " dotted, diamond), GELU (blue, circle), Swish (red, dashed, square), sigmoid (gold, triangle). In the middle"
+        " their derivatives. Below, the difference of two functions, with a red ring where it is largest in size."
+    )
+    still = "figures/activations_curves.png"
+    _gelus = MappingProxyType({"beta": 1.0, "first": "gelu", "second": "gelu_tanh"})
+    _swish = MappingProxyType({"first": "swish", "second": "gelu"})
+    presets = MappingProxyType(
+        {
+            "The two GELUs at 1": {**_gelus, "at": 1.0},
+            "… where they differ most": {**_gelus, "at": 2.699},
+            "Lowest point of SiLU": {**_swish, "beta": 1.0, "at": -1.2785},
+            "β = 1.702": {**_swish, "beta": 1.702, "at": 1.0},
+            "β = 0: a line": {**_swish, "beta": 0.0, "at": 1.0},
+            "β = 20: nearly ReLU": {"beta": 20.0, "first": "swish", "second": "relu", "at": -0.1},
+        }
+    )
+    _grid = np.linspace(-REACH, REACH, 401)
+
+    def make_controls(self):
+        return {
+            "at": controls.real("x", 1.0, -REACH, REACH, step=0.1, form="g", also=[2.699, -2.699, -1.2785]),
+            "beta": controls.real("β of Swish", 1.0, 0, 20, step=0.1, form="g", also=[1.702]),
+            "first": controls.choice("difference: this", _COMPARED, "gelu"),
+            "second": controls.choice("less this", _COMPARED, "gelu_tanh"),
+        }
+
+    def make_view(self):
+        return CurvesView()
+
+    def compute(self, *, at, beta, first, second):
+        functions = dict(_FUNCTIONS)
+        functions["swish"] = tuple(partial(function, beta=beta) for function in _FUNCTIONS["swish"])
+        values, slopes = (np.array([functions[name][i](self._grid) for name in _CURVES]) for i in (0, 1))
+        values_at, slopes_at = (np.array([functions[name][i](at) for name in _CURVES]) for i in (0, 1))
+        one, other = functions[first][0], functions[second][0]
+        return Curves(
+            grid=self._grid,
+            values=values,
+            slopes=slopes,
+            at=at,
+            values_at=values_at,
+            slopes_at=slopes_at,
+            compared_at=(float(one(at)), float(other(at))),
+            difference=one(self._grid) - other(self._grid),
+            furthest=largest_difference(one, other),
+            minimum=swish_minimum(beta) if beta > 0 else None,
+        )
+
+    def rows(self, data):
+        names = ("ReLU", "GELU", "Swish", "sigmoid")
+        looks = zip(names, (RELU, GELU, SWISH, SIGMOID), data.values_at, data.slopes_at, strict=True)
+        lowest = "—" if data.minimum is None else f"{number(data.minimum.value, 4)}, at {number(data.minimum.x, 4)}"
+        x, size = data.furthest
+        return [
+            Row("x", number(data.at, 4)),
+            *(Row(name, f"{number(value)}, slope {number(slope)}", colour) for name, colour, value, slope in looks),
+            Row("Swish is lowest", lowest, SWISH),
+            Row("the two compared, at x", ", ".join(map(number, data.compared_at))),
+            Row("difference at x", number(data.difference_at, 7)),
+            Row("largest difference", f"{number(size, 7)}, at {number(x, 3)}" if size else "none", theme.SECOND),
+        ]
+
+
+class DeadUnits(Panel[Units]):
+    """Units over a data set, random ones or those of the real model, under a bias that moves them all."""
+
+    alt = (
+        "Above, for each unit (every eighth of the real model's) a grey bar from its smallest to its largest"
+        " pre-activation over the inputs, in the order of the largest; the units whose bar lies wholly below zero are"
+        " on a gold ground, marked with a dagger. In the middle, the root mean square slope of each unit: that of ReLU"
+        " (black) ends where the dead units begin, those of SiLU (red, long dashes) and GELU (blue, short dashes) go"
+        " on. Below, the fraction of dead units against the bias (black), what probability says of it (red, dashed),"
+        " and the present bias (gold diamond)."
+    )
+    still = "figures/activations_units.png"
+    presets = MappingProxyType(
+        {
+            "b = 0": {"source": "random", "bias": 0.0, "inputs": 256},
+            "b = −3": {"source": "random", "bias": -3.0, "inputs": 256},
+            "… one input": {"source": "random", "bias": -3.0, "inputs": 1},
+            "… 16 inputs": {"source": "random", "bias": -3.0, "inputs": 16},
+            "… 512 inputs": {"source": "random", "bias": -3.0, "inputs": 512},
+            "Layer 11 as it is": {"source": "11", "bias": 0.0, "inputs": 512},
+        }
+    )
+    _inputs = tuple(2**i for i in range(10))
+    _biases = np.linspace(-6, 3, 181)
+
+    def make_controls(self):
+        excerpt = load_excerpt()
+        self._pre = {"random": random_units(192, self._inputs[-1])}
+        self._pre |= {str(layer): excerpt.gate(layer) for layer in excerpt.gate_layers}
+        sources = {"192 random units": "random"}
+        sources |= {f"SmolLM2, layer {layer}: x·W of the gate": str(layer) for layer in excerpt.gate_layers}
+        return {
+            "source": controls.choice("units", sources, "random"),
+            "bias": controls.real("b, added to all", -3.0, -6, 3, step=0.05),
+            "inputs": controls.stops("inputs looked at", 256, self._inputs),
+        }
+
+    def make_view(self):
+        return UnitsView()
+
+    def compute(self, *, source, bias, inputs):
+        looked_at = self._pre[source][:inputs]
+        pre = looked_at + bias
+        order = np.argsort(-pre.max(0), kind="stable")
+        slopes = [
+            slope_rms(pre, derivative)[order]
+            # GELU's own derivative takes ten times as long as that by tanh, and in this picture they are one line.
+            for derivative in (
+                activations.relu_derivative,
+                activations.silu_derivative,
+                activations.gelu_tanh_derivative,
+            )
+        ]
+        random = source == "random"
+        return Units(
+            lowest=pre.min(0)[order],
+            highest=pre.max(0)[order],
+            slopes=np.array(slopes),
+            dead=int(dead_units(pre).sum()),
+            negative=float((pre <= 0).mean()),
+            n_inputs=len(pre),
+            bias=bias,
+            biases=self._biases,
+            fractions=fraction_dead(looked_at, self._biases),
+            expected=dead_probability(self._biases, len(pre)) if random else None,
+            expected_now=float(dead_probability(bias, len(pre))) if random else None,
+        )
+
+    def rows(self, data):
+        count = len(data.highest)
+        expected = "—" if data.expected_now is None else f"{100 * data.expected_now:.1f} %"
+        return [
+            Row("inputs", f"{data.n_inputs}"),
+            Row("pre-activations z that are not above 0", f"{number(100 * data.negative, 1)} %"),
+            Row("dead units: not above 0 at any input", f"{data.dead} of {count}", DEAD),
+            Row("fraction dead", f"{number(100 * data.fraction, 1)} %", DEAD),
+            Row("expected: Φ(−b)ⁿ, n inputs", expected, EXPECTED),
+            *(
+                Row(f"slope of a dead unit, median: {name}", _median(slope, data.dead), colour)
+                for name, slope, colour in zip(("ReLU", "SiLU", "GELU"), data.slopes, (RELU, SWISH, GELU), strict=True)
+            ),
+        ]
+
+
+def _median(slopes: np.ndarray, dead: int) -> str:
+    return number(np.median(slopes[-dead:]), 4) if dead else "—"
