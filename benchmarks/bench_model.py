@@ -24,6 +24,8 @@ from transformer_parts.models.smollm2 import load_model
 try:
     import torch
     import transformers
+
+    transformers.utils.logging.disable_progress_bar()
 except ModuleNotFoundError:
     torch = None
 

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from matplotlib.collections import EllipseCollection, LineCollection
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import FancyArrowPatch
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.clock_faces import ClockFaces
 from transformer_parts.draw.view import View
 
 
@@ -133,25 +132,12 @@ class ClocksView(View[Clocks]):
     """
 
     size = (680, 320)
-    tints = LinearSegmentedColormap.from_list("clock faces", ["#cfcfcf", theme.PAPER, "#f3dc9c"])
 
     def build(self) -> None:
         self.axes = self.fig.add_axes((0.01, 0.01, 0.98, 0.98))
         self.axes.set_axis_off()
         self.axes.set(aspect="equal")
-        faces = EllipseCollection(
-            [], [], [], units="xy", offsets=np.empty((0, 2)), offset_transform=self.axes.transData,
-            edgecolor=theme.FAINT, linewidth=theme.THIN, cmap=self.tints, clim=(-1, 1), zorder=1,
-        )  # fmt: skip
-        self.axes.add_collection(faces, autolim=False)
-        self.faces = self.moving(faces)
-        self.key_hands = self._hands(theme.KEY, 4.5)
-        self.query_hands = self._hands(theme.QUERY, 2.0)
-
-    def _hands(self, colour: str, width: float) -> LineCollection:
-        hands = LineCollection([], colors=colour, linewidths=width, capstyle="round", zorder=3)
-        self.axes.add_collection(hands, autolim=False)
-        return self.moving(hands)
+        self.clocks = ClockFaces(self.axes, self.moving)
 
     def update(self, data: Clocks) -> Self:
         pairs = len(data.alignment)
@@ -167,13 +153,5 @@ class ClocksView(View[Clocks]):
             x=(middle[0] - width / 2, middle[0] + width / 2),
             y=(middle[1] - height / 2, middle[1] + height / 2),
         )
-        self.faces.set(widths=np.full(pairs, 0.9), heights=np.full(pairs, 0.9), angles=np.zeros(pairs))
-        self.faces.set_offsets(centres)
-        self.faces.set_array(data.alignment)
-        for hands, angle, length in (
-            (self.query_hands, data.query_angles, 0.42),
-            (self.key_hands, data.key_angles, 0.3),
-        ):
-            tips = centres + length * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
-            hands.set_segments(np.stack([centres, tips], axis=1))
+        self.clocks.set_clocks(centres, data.query_angles, data.key_angles, data.alignment)
         return self

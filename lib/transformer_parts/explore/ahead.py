@@ -196,6 +196,11 @@ class Ahead:
             self._send({"type": "stale", "range": self._range.id})
         self._range = None
 
+    def renew(self) -> None:
+        """Give up all that was known of the controls: they have other ranges now."""
+        self.forget()
+        self._twin = None
+
     def last_good(self) -> dict[str, object] | None:
         """Return the last state whose picture only the page has shown, None if it was the panel's."""
         return self._passed

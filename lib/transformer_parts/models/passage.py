@@ -1,0 +1,167 @@
+"""All that is looked at when one passage goes through the real model, and the passage that is part of the library.
+
+`read_passage` computes it from the weights, `load_passage` reads the committed one, which `make_passage` has written:
+both return the same kind of object, so that a page works with and without the weights.
+"""
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer_parts.maths import require
+
+ARRAYS_NAME = "smollm2_passage.npz"
+NOTES_NAME = "smollm2_passage.json"
+TRAINED = "as trained"
+#: Edges of the classes that gates before the activation are counted in; the outer classes are open.
+GATE_EDGES = np.linspace(-6.0, 6.0, 97)
+#: Arrays that are stored in float16, being many; the others are in float32.
+HALF = ("query", "key", "weights", "lens_top")
+
+
+@dataclass(frozen=True, eq=False)
+class Passage:
+    """One passage of L tokens on its way through a model of N layers.
+
+    Attributes
+    ----------
+    text : str
+        The passage.
+    token_texts : tuple of str
+        The text of each token, leading space included.
+    token_ids : ndarray, shape (L,)
+        The model's numbers of the tokens.
+    residual_rms, residual_peak : ndarray, shape (2N + 1, L)
+        RMS of the residual vectors as they enter each norm, in order, and the size of their largest entry.
+    peak_channel : ndarray of int, shape (2N + 1, L)
+        The channel of that entry.
+    query, key : ndarray, shapes (N, H, L, K) and (N, G, L, K)
+        Before the rotation.
+    weights : ndarray, shape (N, H, L, L)
+        Attention weights.
+    gate_counts : ndarray of int, shape (N, L, C)
+        How many of a token's gates before the activation, x·W_gate, fall in each of the C classes of `GATE_EDGES`.
+    gate_shares : ndarray, shape (N, L, 2)
+        The shares of the gates after it, SiLU(x·W_gate), that are below 0, and above 1.
+    lens_ids, lens_top : ndarray, shape (N + 1, L, B)
+        The B likeliest next tokens and their probabilities, had the model ended before layer 0, 1, …: final norm and
+        head applied to the residual stream there.  The last row is the model's own prediction.
+    lens_next : ndarray, shape (N + 1, L)
+        The probability so given to the token that comes next; NaN for the last.
+    words : mapping of int to str
+        The text of every token of `lens_ids`.
+    losses : mapping of str to ndarray, shape (L − 1,)
+        −ln p of each token but the first, in nats: as trained, and with each part of `variants.BROKEN` broken.
+    settings : mapping
+        n_layers, n_heads, n_kv_heads, head_dim, rope_base, layout.
+    provenance : mapping
+        Where it is from.
+    """
+
+    text: str
+    token_texts: tuple[str, ...] = field(repr=False)
+    token_ids: NDArray[np.int64] = field(repr=False)
+    residual_rms: NDArray = field(repr=False)
+    residual_peak: NDArray = field(repr=False)
+    peak_channel: NDArray = field(repr=False)
+    query: NDArray = field(repr=False)
+    key: NDArray = field(repr=False)
+    weights: NDArray = field(repr=False)
+    gate_counts: NDArray = field(repr=False)
+    gate_shares: NDArray = field(repr=False)
+    lens_ids: NDArray = field(repr=False)
+    lens_top: NDArray = field(repr=False)
+    lens_next: NDArray = field(repr=False)
+    words: Mapping[int, str] = field(repr=False)
+    losses: Mapping[str, NDArray] = field(repr=False)
+    settings: Mapping[str, Any] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+    def key_of(self, layer: int, head: int) -> NDArray:
+        """Return the keys that one *query* head reads, before the rotation, (L, K)."""
+        return self.key[layer, head // (self.settings["n_heads"] // self.settings["n_kv_heads"])]
+
+
+#: Names of the arrays of a passage, as they are stored.
+ARRAYS = (
+    "token_ids",
+    "residual_rms",
+    "residual_peak",
+    "peak_channel",
+    "query",
+    "key",
+    "weights",
+    "gate_counts",
+    "gate_shares",
+    "lens_ids",
+    "lens_top",
+    "lens_next",
+)
+
+
+def load_passage(folder: Traversable | Path | None = None) -> Passage:
+    """Read the committed passage.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where ``smollm2_passage.npz`` and ``smollm2_passage.json`` are; the library's own data if not given.
+
+    Returns
+    -------
+    Passage
+        A new one at each call: nothing is cached.  Floating arrays are float64.
+
+    Raises
+    ------
+    FileNotFoundError
+        A file is missing.
+    ValueError
+        A file is damaged.
+
+    Examples
+    --------
+    >>> passage = load_passage()
+    >>> passage.weights.shape == (30, 9, len(passage), len(passage))
+    True
+    """
+    folder = files("transformer_parts.models") / "data" if folder is None else folder
+    try:
+        notes = json.loads((folder / NOTES_NAME).read_text(encoding="utf-8"))
+        wanted = notes["provenance"]["arrays_sha256"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise require.refusal(NOTES_NAME, f"no notes ({error!r})", "those that make_passage wrote") from None
+    data = (folder / ARRAYS_NAME).read_bytes()
+    if (got := hashlib.sha256(data).hexdigest()) != wanted:
+        raise require.refusal(ARRAYS_NAME, f"SHA-256 {got}", f"{wanted}, as {NOTES_NAME} says")
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        arrays = {name: _wide(archive[name]) for name in archive.files}
+    losses = {name: arrays.pop(f"losses.{i}") for i, name in enumerate(notes["losses"])}
+    return Passage(
+        text=notes["text"],
+        token_texts=tuple(notes["token_texts"]),
+        words=MappingProxyType({int(token): word for token, word in notes["words"].items()}),
+        losses=MappingProxyType(losses),
+        settings=MappingProxyType(notes["settings"]),
+        provenance=MappingProxyType(notes["provenance"]),
+        **arrays,
+    )
+
+
+def _wide(array: NDArray) -> NDArray:
+    array = array.astype(np.float64) if array.dtype.kind == "f" else array.astype(np.int64)
+    array.setflags(write=False)
+    return array
