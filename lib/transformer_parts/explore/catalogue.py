@@ -9,6 +9,9 @@ from transformer_parts.explore.cache_bytes import CacheSize
 from transformer_parts.explore.cache_heads import CacheHeads
 from transformer_parts.explore.context_extension import ExtensionFrequencies
 from transformer_parts.explore.context_extension_scores import ExtensionScores
+from transformer_parts.explore.decoder import DecoderWalk
+from transformer_parts.explore.decoder_causality import DecoderCausality
+from transformer_parts.explore.decoder_training import DecoderTraining
 from transformer_parts.explore.feedforward import GatedChannels, PositionChanges, RealGates
 from transformer_parts.explore.norms import NormBars, NormResidual, NormSphere
 from transformer_parts.explore.order import Reordering
@@ -16,6 +19,9 @@ from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.position_precision import PositionPrecision
 from transformer_parts.explore.positions import PositionTable
 from transformer_parts.explore.positions_shift import ShiftMatrix
+from transformer_parts.explore.real_model import RealModelStream
+from transformer_parts.explore.real_model_heads import RealModelHeads
+from transformer_parts.explore.real_model_parts import RealModelParts
 from transformer_parts.explore.relative_bias import T5Buckets
 from transformer_parts.explore.relative_bias_slopes import AlibiSlopes
 from transformer_parts.explore.relative_bias_weights import BiasAndWeights
@@ -57,4 +63,10 @@ PANELS: tuple[type[Panel], ...] = (
     BudgetTally,
     BudgetWidths,
     BudgetCost,
+    DecoderWalk,
+    DecoderCausality,
+    DecoderTraining,
+    RealModelStream,
+    RealModelHeads,
+    RealModelParts,
 )
