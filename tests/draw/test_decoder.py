@@ -33,6 +33,22 @@ def walked(config=USUAL, at=17, **changes) -> Walked:
     return Walked(steps=steps, config=config, parameters=parameter_counts(config), **settings | changes)
 
 
+@pytest.fixture(scope="module")
+def walk_view():
+    """One for all tests: a frame is a function of its data."""
+    return WalkView(1.0)
+
+
+@pytest.fixture(scope="module")
+def causality_view():
+    return CausalityView(1.0)
+
+
+@pytest.fixture(scope="module")
+def training_view():
+    return TrainingView(50, 9, 3.0, 4, 1.0)
+
+
 # ---------------------------------------------------------------- the walk
 
 
@@ -69,8 +85,8 @@ def test_lines_end_at_tiles():
             assert any(abs(end[0] - p.x) <= TILE[0] / 2 + 1e-9 for p in found.places)
 
 
-def test_tensors_that_are_not_there_yet_are_empty():
-    view = WalkView()
+def test_tensors_that_are_not_there_yet_are_empty(walk_view):
+    view = walk_view
     view.frame(walked(at=4))
     shown = {place.name for tile, place in zip(view.tiles, view.places, strict=False) if tile.get_visible()}
     assert shown == {"x", "norm1", "q", "k", "v"}
@@ -78,8 +94,8 @@ def test_tensors_that_are_not_there_yet_are_empty():
     assert sum(tile.get_visible() for tile in view.tiles) == 1
 
 
-def test_the_present_tensor_is_framed_and_both_places_of_u():
-    view = WalkView()
+def test_the_present_tensor_is_framed_and_both_places_of_u(walk_view):
+    view = walk_view
     view.frame(walked(at=3))
     assert len(view.outline.get_paths()) == 1
     view.frame(walked(at=11))
@@ -94,13 +110,13 @@ def test_entry_and_head_choose_what_is_shown():
     assert_array_equal(data.shown(tensors["x"]), tensors["x"].value[1])
 
 
-def test_the_bar_counts_the_parameters_used_so_far():
+def test_the_bar_counts_the_parameters_used_so_far(walk_view):
     data = walked(at=0)
     assert data.so_far == {"attention": 0, "ffn": 0, "norms": 0}
     total = walked().parameters
     assert walked().so_far == {part: total[part] for part in ("attention", "ffn", "norms")}
     assert walked(at=4).so_far == {"attention": 64 + 32 + 32, "ffn": 0, "norms": 8}
-    view = WalkView()
+    view = walk_view
     view.frame(walked(at=4))
     assert view.total.get_text() == "136 / 592"
     left, _, width, _ = view.count
@@ -108,8 +124,8 @@ def test_the_bar_counts_the_parameters_used_so_far():
     assert_allclose((np.array(ends) - left) / width, np.array([128, 128, 136]) / 592)
 
 
-def test_numbers_stand_in_cells_that_hold_them():
-    view = WalkView()
+def test_numbers_stand_in_cells_that_hold_them(walk_view):
+    view = walk_view
     view.frame(walked(at=0))
     data = walked(at=0)
     length = sum(len(written(value)) for value in data.shown(data.now).ravel())
@@ -118,17 +134,17 @@ def test_numbers_stand_in_cells_that_hold_them():
     assert len(view.numbers.get_paths()) <= 1
 
 
-def test_a_frame_depends_on_its_data_alone():
-    view = WalkView()
+def test_a_frame_depends_on_its_data_alone(walk_view):
+    view = walk_view
     first = view.frame(walked())
     for config in VARIANTS:
         for at in (0, 9):
             view.frame(walked(config, at=at))
-    assert view.frame(walked()) == first == WalkView().frame(walked())
+    assert view.frame(walked()) == first == WalkView(1.0).frame(walked())
 
 
-def test_every_field_of_the_walk_is_drawn():
-    view, data = WalkView(), walked(at=8)
+def test_every_field_of_the_walk_is_drawn(walk_view):
+    view, data = walk_view, walked(at=8)
     seen = {view.frame(data)}
     other = {
         "steps": tuple(s._replace(value=-s.value) for s in data.steps),
@@ -151,8 +167,8 @@ def test_written_numbers_fit_their_cells():
     assert written(-0.004) == "0.00"
 
 
-def test_numbers_are_white_on_dark_cells():
-    axes = WalkView().large
+def test_numbers_are_white_on_dark_cells(walk_view):
+    axes = walk_view.large
     numbers = CellNumbers(axes)
     numbers.set_values(np.array([1.0, 2.0]), np.array([[0.2, 0.5], [0.8, 0.5]]), np.array([True, False]))
     assert len(numbers.get_facecolor()) == 8
@@ -171,8 +187,8 @@ def moved(sees="causal", token=3, layer=2, length=6) -> Moved:
     return Moved(spread=found, token=token, layer=layer, leak=leak(found[-1], token), sees=sees)
 
 
-def test_exact_zeros_are_white_and_hold_a_zero():
-    view = CausalityView()
+def test_exact_zeros_are_white_and_hold_a_zero(causality_view):
+    view = causality_view
     view.frame(moved())
     # 5 of 6 positions of the input, 3 of each layer's output
     assert len(view.reach_zeros.get_offsets()) == 5 + 3 + 3
@@ -186,8 +202,8 @@ def test_exact_zeros_are_white_and_hold_a_zero():
     assert (np.diff(luminance) > 0).all()
 
 
-def test_what_moved_before_the_token_is_framed_in_red():
-    view = CausalityView()
+def test_what_moved_before_the_token_is_framed_in_red(causality_view):
+    view = causality_view
     leaked = view.frames[0][0]
     view.frame(moved())
     assert len(leaked.get_paths()) == 0
@@ -199,18 +215,18 @@ def test_what_moved_before_the_token_is_framed_in_red():
     assert theme.SECOND == "#b04a5b"
 
 
-def test_the_frame_of_the_token_stands_at_its_column():
-    view = CausalityView()
+def test_the_frame_of_the_token_stands_at_its_column(causality_view):
+    view = causality_view
     view.frame(moved(token=2, length=5))
     corners = view.frames[1][1].get_paths()[0].vertices
     assert_allclose([corners[:, 0].min(), corners[:, 0].max()], [2 / 5, 3 / 5])
 
 
-def test_a_causality_frame_depends_on_its_data_alone():
-    view = CausalityView()
+def test_a_causality_frame_depends_on_its_data_alone(causality_view):
+    view = causality_view
     first = view.frame(moved())
     view.frame(moved("everything", 0, 1, 12))
-    assert view.frame(moved()) == first == CausalityView().frame(moved())
+    assert view.frame(moved()) == first == CausalityView(1.0).frame(moved())
     assert len({view.frame(moved(layer=layer)) for layer in (0, 1, 2)}) == 3
 
 
@@ -228,12 +244,8 @@ def losses(**changes) -> Losses:
     return Losses(**made | changes)
 
 
-def a_training_view() -> TrainingView:
-    return TrainingView(50, 9, 3.0, 4)
-
-
-def test_three_lines_stand_where_all_differ():
-    view, data = a_training_view(), losses()
+def test_three_lines_stand_where_all_differ(training_view):
+    view, data = training_view, losses()
     view.frame(data)
     drawn = {(axes is view.step_axes, colour): line.get_xydata() for (axes, colour), line in view.lines.items()}
     assert_array_equal(drawn[True, theme.FIRST][:, 1], data.usual)
@@ -243,22 +255,22 @@ def test_three_lines_stand_where_all_differ():
     assert len({line.get_marker() for line in view.lines.values()}) == 3
 
 
-def test_what_training_sees_is_left_out_where_it_is_the_honest_loss():
-    view, data = a_training_view(), losses()
+def test_what_training_sees_is_left_out_where_it_is_the_honest_loss(training_view):
+    view, data = training_view, losses()
     view.frame(dataclasses.replace(data, seen_at=data.honest_at))
     assert not len(view.lines[view.position_axes, theme.THIRD].get_xdata())
     view.frame(dataclasses.replace(data, variant="usual", seen_at=data.honest_at))
     assert not len(view.lines[view.position_axes, theme.SECOND].get_xdata())
 
 
-def test_losses_beyond_the_scale_stay_within_it():
-    view = a_training_view()
+def test_losses_beyond_the_scale_stay_within_it(training_view):
+    view = training_view
     view.frame(losses(honest_at=np.full(9, 40.0)))
     assert view.lines[view.position_axes, theme.SECOND].get_ydata().max() == view.highest
 
 
-def test_every_field_of_the_losses_is_drawn():
-    view, data = a_training_view(), losses()
+def test_every_field_of_the_losses_is_drawn(training_view):
+    view, data = training_view, losses()
     seen = {view.frame(data)}
     fields = ("training", "honest", "usual", "others", "honest_at", "seen_at", "usual_at")
     for field in fields:

@@ -89,15 +89,21 @@ class DecoderTraining(Panel[Losses]):
         )
 
     def rows(self, data):
-        known, last = data.known_from, self._recording.series[data.variant]["honest"][:, -1]
-        now, usual = data.honest[data.look], data.usual[data.look]
+        known, series = data.known_from, self._recording.series[data.variant]
         return [
             Row("ln V, the loss of a uniform guess", number(data.uniform, 4)),
-            Row("usual decoder, where it can know", number(usual, 4), USUAL),
-            Row("this decoder, where it can know", number(now, 4), CHOSEN),
-            Row("its perplexity there, e to the loss", number(np.exp(now), 2)),
-            Row("as its training sees the same tokens (seed 0)", number(data.seen_at[known:].mean(), 4), SEEN),
-            Row("where nothing can be known (seed 0)", number(data.honest_at[:known].mean(), 4)),
-            Row("as its training sees that (seed 0)", number(data.seen_at[:known].mean(), 4), SEEN),
-            Row("after training, where it can know: each seed", ", ".join(number(loss, 3) for loss in last)),
+            Row("least possible here: nothing known of the first segment", number(data.least, 4)),
+            Row("usual decoder", number(data.usual[data.look], 4), USUAL),
+            Row("this decoder", number(data.honest[data.look], 4), CHOSEN),
+            Row("its perplexity, e to the loss", number(np.exp(data.honest[data.look]), 2), CHOSEN),
+            Row("first time round: this decoder", number(data.honest_at[:known].mean(), 3), CHOSEN),
+            Row("first time round: as its training sees it", number(data.seen_at[:known].mean(), 3), SEEN),
+            Row("after that: this decoder", number(data.honest_at[known:].mean(), 3), CHOSEN),
+            Row("after that: as its training sees it", number(data.seen_at[known:].mean(), 3), SEEN),
+            Row("after training, each seed: all positions", _each(series["honest"])),
+            Row("after training, each seed: after the first time", _each(series["honest_where_known"])),
         ]
+
+
+def _each(losses: np.ndarray) -> str:
+    return ", ".join(number(loss, 3) for loss in losses[:, -1].round(3))

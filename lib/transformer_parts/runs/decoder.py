@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer_parts.maths.cross_entropy import NOT_COUNTED, log_softmax
+from transformer_parts.maths.cross_entropy import log_softmax
 from transformer_parts.maths.initialization import initial_weights
 from transformer_parts.maths.stack import StackConfig, forward
 from transformer_parts.maths.training import Plan, train
@@ -74,13 +74,12 @@ def _by_position(logits: NDArray, targets: NDArray) -> NDArray:
 def batches(variant: str, plan: Plan, config: StackConfig) -> Callable[[int], tuple[NDArray, NDArray]]:
     """Return the batches of a plan, with the variant's targets."""
     rng = np.random.default_rng(plan.seed)
-    sizes = {"batch_size": plan.batch_size, "length": plan.length, "vocab_size": config.vocab_size}
+    sizes = {"batch_size": plan.batch_size, "length": plan.length + 1, "vocab_size": config.vocab_size}
 
     def draw(_step: int) -> tuple[NDArray, NDArray]:
-        tokens, targets = repeated_segments(rng, **sizes, shortest=SEGMENT, longest=SEGMENT)
-        if variant == "targets not shifted":
-            targets = np.where(targets == NOT_COUNTED, NOT_COUNTED, tokens)
-        return tokens, targets
+        # Every position counts, those too whose next token cannot be known: their best loss is ln V.
+        tokens, _ = repeated_segments(rng, **sizes, shortest=SEGMENT, longest=SEGMENT)
+        return tokens[:, :-1], tokens[:, :-1] if variant == "targets not shifted" else tokens[:, 1:]
 
     return draw
 
@@ -118,9 +117,10 @@ def record() -> tuple[dict, dict]:
         known = SEGMENT - 1  # from here on the next token has been seen before
         series[variant] = {
             "training": [found["training"] for found in runs],
-            "honest": [found["honest"][:, known:].mean(axis=1) for found in runs],
-            "honest_by_position": runs[0]["honest"],
-            "seen_by_position": runs[0]["seen"],
+            "honest": [found["honest"].mean(axis=1) for found in runs],
+            "honest_where_known": [found["honest"][:, known:].mean(axis=1) for found in runs],
+            "honest_by_position": runs[0]["honest"].round(3),
+            "seen_by_position": runs[0]["seen"].round(3),
         }
     arguments = {
         "config": asdict(CONFIG),
