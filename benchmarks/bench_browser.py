@@ -1,29 +1,44 @@
-"""From the slider to the pixels: our panels beside the same pictures by `interact` and inline figures, in one run.
+"""From the hand to the pixels: every explorer while its slider is dragged, in a real JupyterLab in Chromium.
 
     python benchmarks/bench_browser.py        (make bench-browser)
 
-One JupyterLab, one headless Chromium, one kernel.  Each picture stands in the page three times: as a panel, and as the
-usual `interact` over a function that builds the figure and calls ``plt.show()``, at the same resolution (``retina``).
-The inline backend by default crops a figure's margins, for which it draws it twice ("interact"); "uncropped" has that
-turned off, so that the pictures have exactly as many pixels as the panel's.  The panel also fills its table of numbers.
+The forms of one picture, each in a cell of its own:
 
-- Event to pixels: an arrow key on the focused slider, from the event's own time stamp until the browser has presented
-  the new picture (element timing).  The forms take turns.
-- Kernel: the time of the callback within that, from the same presses.
-- Drag: the pointer moves the handle to and fro for three seconds and stops.
+- ahead: the panel with its front end, which shows frames drawn ahead of the hand;
+- image: the same panel where the front end is absent, a round trip to the kernel for each picture;
+- interact: a function under `interact` that builds the figure and calls ``plt.show()`` (chosen pictures only);
+- ipympl: the same figure on an ipympl canvas, its artists updated and drawn in full (chosen pictures only).
+
+Each is measured twice, on the machine as it is and with a process that spins for each core.
+
+- frames/s: the pointer leads the handle to and fro over its whole bar, on to another value each time the page takes an
+  input; counted are pictures presented that differ from the one before, without the first 300 ms of the grab.
+- p50, p95: milliseconds from an input event's own time stamp until the browser has presented its picture (element
+  timing).  For "ahead" these are all events of the drag whose very picture was shown; for the others, whose pictures
+  do not say which event they belong to, arrow keys one at a time.
+- exact: share of the pictures in the drag that are those of the value under the hand; the others are of a value that
+  the hand had just passed.
+- rest: milliseconds from the last event until the kernel's picture in full resolution is in place.
 """
 
 import argparse
-import math
+import hashlib
+import itertools
+import os
+import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
 import numpy as np
+from ipywidgets import Widget
 from playwright.sync_api import Page
+from playwright.sync_api import TimeoutError as NotInTime
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT / "tools"))
@@ -31,42 +46,41 @@ sys.path.insert(0, str(PROJECT / "tools"))
 import lab
 import notebooks
 
+from transformer_parts.explore.ahead import places
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.rope import RopePlane
 
-TARGET = 6
+MOST_MS, LEAST_RATE, WARM_UP = 25, 45, 300
 RESULTS = PROJECT / "bench-results" / "browser.txt"
 
 SETUP = """
-import time
 import matplotlib.pyplot as plt
 from ipywidgets import interact
 from matplotlib_inline.config import InlineBackend
 from transformer_parts.explore import catalogue
 %matplotlib inline
 %config InlineBackend.figure_formats = ["retina"]
-kernel_times = {}
 
-def timed(function, key):
-    times = kernel_times[key] = []
-    def call(**values):
-        start = time.perf_counter()
-        function(**values)
-        times.append(time.perf_counter() - start)
-    return call
+def make(name):
+    return next(found for found in catalogue.PANELS if found.__name__ == name)()
 """
 
-PANEL = """
-panel = next(found for found in catalogue.PANELS if found.__name__ == "{name}")()
-panel.refresh = timed(panel.refresh, "{name} {kind}")
+AHEAD = """
+panel = make("{name}")
+panel
+"""
+
+# Without its controls the front end has nothing to do.
+IMAGE = """
+panel = make("{name}")
+panel._front_end.controls = {}
 panel
 """
 
 # The panel's picture as one makes it under `interact`: a new figure of pyplot's at each call, then `plt.show()`.
 INTERACT = """
-def show(panel=panel, **state):
-    InlineBackend.instance().print_figure_kwargs = {"bbox_inches": {crop}}
+def show(panel=make("{name}"), **state):
     view = type(panel.view)(scale=1)
     view.update(panel.compute(**state))
     for artist in view.fig.findobj():
@@ -74,209 +88,288 @@ def show(panel=panel, **state):
     plt.figure(view.fig)
     plt.show()
 
-interact(timed(show, "{name} {kind}"), **panel.make_controls());
+interact(lambda **state: show(**state), **make("{name}").make_controls());
 """
 
-CELLS = {
-    "panel": PANEL,
-    "interact": INTERACT.replace("{crop}", "'tight'"),
-    "uncropped": INTERACT.replace("{crop}", "None"),
-}
+IPYMPL = """
+from ipympl.backend_nbagg import Canvas, FigureManager
+from ipywidgets import VBox
+panel = make("{name}")
+view = type(panel.view)(scale=1)
+for artist in view.fig.findobj():
+    artist.set_animated(False)
+canvas = Canvas(view.fig)
+FigureManager(canvas, 0)
 
-# Notes when each input event came, and when each picture below `root` was on the screen: the element timing of the
-# browser, which is the time of presentation and costs no decoding of its own.
+def redraw(_change, panel=panel, view=view, canvas=canvas):
+    view.update(panel.compute(**panel.state))
+    canvas.draw_idle()
+
+redraw(None)
+for control in panel.controls.values():
+    control.unobserve_all("value")
+    control.observe(redraw, "value")
+VBox([*panel.controls.values(), canvas])
+"""
+
+CELLS = {"ahead": AHEAD, "image": IMAGE, "interact": INTERACT, "ipympl": IPYMPL}
+
+# Notes the inputs, the slider's changes, and when each picture below `root` was on the screen.  The browser says so of
+# images; for a canvas a letter is put on the page with each painting, and the browser says when that was presented.
 WATCH = """
-root => {
+([root, slider]) => {
     if (!window.tpLog) {
         window.tpLog = {};
         for (const kind of ["keydown", "pointermove"])
-            document.addEventListener(kind, event => tpLog.input.push(event.timeStamp), {capture: true});
+            document.addEventListener(kind, event => tpLog.inputs.push(event.timeStamp), {capture: true});
         new PerformanceObserver(list => {
-            for (const {element, url, renderTime} of list.getEntries())
-                if (tpLog.root.contains(element) && tpLog.before.get(element) !== url) tpLog.shown.push(renderTime);
+            for (const {element, url, identifier, renderTime} of list.getEntries()) {
+                if (identifier.startsWith("painting")) {
+                    const painting = tpLog.paintings[identifier.split(" ")[1]];
+                    if (painting) tpLog.shown.push({...painting, time: renderTime});
+                } else if (tpLog.root.contains(element) && tpLog.before.get(element) !== url) {
+                    tpLog.shown.push({time: renderTime, image: true});
+                }
+            }
         }).observe({type: "element"});
+        const corner = document.body.appendChild(document.createElement("div"));
+        corner.style = "position: fixed; left: 0; bottom: 0; font-size: 8px; z-index: 9999";
+        tpLog.count = 0;
+        const painted = what => {
+            tpLog.paintings[++tpLog.count] = {...what, painted: performance.now()};
+            const letter = document.createElement("p");
+            letter.setAttribute("elementtiming", "painting " + tpLog.count);
+            letter.textContent = "·";
+            corner.replaceChildren(letter);
+        };
+        document.addEventListener("tp-paint", ({detail}) => painted(detail));
+        const draw = CanvasRenderingContext2D.prototype.drawImage;
+        CanvasRenderingContext2D.prototype.drawImage = function (...args) {
+            if (this.canvas.closest("[class*=jupyter-matplotlib]") && tpLog.root.contains(this.canvas)) painted({});
+            return draw.apply(this, args);
+        };
     }
     const mark = node => node.querySelectorAll("img").forEach(image => (image.elementTiming = "picture"));
     tpLog.observer?.disconnect();
     tpLog.observer = new MutationObserver(() => mark(root));
     tpLog.observer.observe(root, {subtree: true, childList: true});
     mark(root);
+    const handle = slider.querySelector(".noUi-handle");
+    tpLog.steps?.disconnect();
+    tpLog.steps = new MutationObserver(() => tpLog.changes.push(tpLog.inputs.at(-1)));
+    tpLog.steps.observe(handle, {attributeFilter: ["aria-valuenow"]});
     const before = new Map(Array.from(root.querySelectorAll("img"), image => [image, image.src]));
-    Object.assign(tpLog, {root, before, input: [], shown: []});
+    Object.assign(tpLog, {root, before, inputs: [], changes: [], shown: [], paintings: {}});
 }
 """
 
 
+@contextmanager
+def busy(cores: int) -> Iterator[None]:
+    """Keep that many cores busy."""
+    spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(cores)]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+@dataclass
+class Measured:
+    """What was measured on one form at one load."""
+
+    rate: float = 0.0
+    waits: list[float] = field(default_factory=list)
+    exact: float = 1.0
+    rest: float = 0.0
+
+    def percentile(self, percent: float) -> float:
+        return float(np.percentile(self.waits, percent)) if self.waits else float("inf")
+
+    @property
+    def good(self) -> bool:
+        return self.rate >= LEAST_RATE and self.percentile(95) <= MOST_MS
+
+
 @dataclass
 class Form:
-    """One picture in one of its forms, and what was measured on it."""
+    """One picture in one of its forms on the page."""
 
     page: Page
     panel_class: type[Panel]
     kind: str
     cell: int
     label: str
-    keys: tuple[str, str]
-    presses: int = 0
-    waits: list[float] = field(default_factory=list)
-    gaps: list[float] = field(default_factory=list)
-    late: int = 0
-    settled: float = 0.0
+    pictures: dict[int, str]
+    measured: dict[str, Measured] = field(default_factory=dict)
 
     def look(self) -> None:
-        """Scroll to the form, put the focus on its slider and watch its pictures."""
+        """Scroll to the form, bring the pointer to the middle of its slider, and let it be noticed."""
         outputs = lab.cell(self.page, self.cell).locator(".jp-Cell-outputArea").first
-        slider = outputs.locator(".widget-slider").filter(has=self.page.get_by_text(self.label, exact=True))
-        self.handle = slider.locator(".noUi-handle")
-        self.track = slider.locator(".noUi-base")
-        self.handle.focus()
+        self.slider = outputs.locator(".widget-slider").filter(has=self.page.get_by_text(self.label, exact=True)).first
+        self.slider.scroll_into_view_if_needed()
         self.page.wait_for_timeout(150)
-        outputs.evaluate(WATCH)
+        box, grip = self.slider.locator(".noUi-base").bounding_box(), self.slider.locator(".noUi-handle").bounding_box()
+        self.left, self.right = box["x"], box["x"] + box["width"]
+        self.y = grip["y"] + grip["height"] / 2
+        self.page.evaluate("() => performance.clearResourceTimings()")
+        self.page.mouse.move(grip["x"] + grip["width"] / 2, self.y)
+        self.page.wait_for_timeout(400)
+        outputs.evaluate(f"(root, slider) => ({WATCH})([root, slider])", self.slider.element_handle())
 
-    def press(self) -> None:
-        """Press an arrow key and note the milliseconds until the new picture was on the screen."""
-        self.look()
-        self.page.keyboard.press(self.keys[self.presses % 2])
-        self.presses += 1
-        self.page.wait_for_function("() => tpLog.shown.length > 0")
-        self.waits.append(self.page.evaluate("() => tpLog.shown[0] - tpLog.input[0]"))
-        self.page.wait_for_timeout(100)
+    def press(self, times: int) -> list[float]:
+        """Press arrow keys one at a time; return the milliseconds until each picture was on the screen."""
+        waits = []
+        handle = self.slider.locator(".noUi-handle")
+        handle.focus()
+        at_end = handle.evaluate("handle => handle.ariaValueNow === handle.ariaValueMax")
+        keys = ("ArrowLeft", "ArrowRight") if at_end else ("ArrowRight", "ArrowLeft")
+        for i in range(times + 1):
+            self.page.evaluate("() => { tpLog.inputs = []; tpLog.shown = []; }")
+            self.page.keyboard.press(keys[i % 2])
+            try:
+                self.page.wait_for_function("() => tpLog.shown.length > 0", timeout=3000)
+            except NotInTime:
+                continue
+            waits.append(self.page.evaluate("() => tpLog.shown[0].time - tpLog.inputs[0]"))
+            self.page.wait_for_timeout(60)
+        return waits[1:]
 
-    def drag(self, seconds: float) -> None:
-        """Drag the handle to and fro, stop, and note the gaps between pictures and what still came after the stop."""
-        self.look()
-        box, grip = self.track.bounding_box(), self.handle.bounding_box()
-        x, y = grip["x"] + grip["width"] / 2, grip["y"] + grip["height"] / 2
-        self.page.mouse.move(x, y)
+    def drag(self, seconds: float) -> dict:
+        """Drag the handle to and fro and stop; return the notes of the page."""
+        steps = min(len(self.pictures) - 1, 40)
         self.page.mouse.down()
-        start = time.perf_counter()
-        while (elapsed := time.perf_counter() - start) < seconds:
-            self.page.mouse.move(box["x"] + box["width"] * (0.5 - 0.45 * math.cos(2 * elapsed)), y)
-        stop = self.page.evaluate("() => tpLog.input.at(-1)")
-        self.page.wait_for_timeout(1500)
+        deadline, end = time.perf_counter() + seconds, 0
+        while time.perf_counter() < deadline:
+            self.page.mouse.move((self.right, self.left)[end % 2], self.y, steps=steps)
+            end += 1
+        self.page.wait_for_timeout(900)
+        notes = self.page.evaluate("() => ({inputs: tpLog.inputs, changes: tpLog.changes, shown: tpLog.shown})")
         self.page.mouse.up()
-        shown = np.array(self.page.evaluate("() => tpLog.shown"))
-        self.gaps.extend(np.diff(shown[shown <= stop]))
-        self.late = max(self.late, int((shown > stop).sum()))
-        self.settled = max(self.settled, float(shown[-1] - stop))
+        return notes
 
-    @property
-    def kernel(self) -> float:
-        """Median milliseconds of the callback in the kernel, the first call (which draws a background) left out."""
-        key = f"{self.panel_class.__name__} {self.kind}"
-        times = lab.kernel(self.page, value=f"kernel_times['{key}'][1:{self.presses}]")
-        return 1000 * float(np.median(times))
-
-
-def moved_slider(panel: Panel) -> tuple[str, tuple[str, str]]:
-    """Return the label of the slider to move and the keys for a step and the step back.
-
-    It is the first slider whose step changes the picture.
-    """
-    before = panel.frame()
-    for name, control in panel.controls.items():
-        if not type(control).__name__.endswith("Slider"):
-            continue
-        values = [option[1] for option in control.options] if hasattr(control, "options") else None
-        values = values or range(control.min, control.max + 1, control.step)
-        at_end = control.value == values[-1]
-        panel.set(**{name: values[values.index(control.value) + (-1 if at_end else 1)]})
-        seen = panel.frame() != before
-        panel.reset()
-        if seen:
-            keys = ("ArrowRight", "ArrowLeft")
-            return control.description, keys[::-1] if at_end else keys
-    raise ValueError(f"{type(panel).__name__}: got no slider that changes the picture, want one")
+    def measure(self, load: str, seconds: float, presses: int) -> None:
+        self.look()
+        result = self.measured[load] = Measured()
+        if self.kind != "ahead":
+            result.waits = self.press(presses)
+            self.look()
+        notes = self.drag(seconds)
+        start, stop = notes["inputs"][0] + WARM_UP, notes["inputs"][-1]
+        moving = [shown for shown in notes["shown"] if start <= shown["time"] <= stop + 100]
+        if self.kind == "ahead":
+            moving = [shown for shown in moving if not shown.get("image")]
+            result.exact = np.mean([shown["key"] == shown["wanted"] for shown in moving]) if moving else 0.0
+            changes = np.array(notes["changes"])
+            for shown in moving:
+                causes = changes[changes <= shown["painted"]]
+                if shown["key"] == shown["wanted"] and len(causes):
+                    result.waits.append(shown["time"] - causes[-1])
+            seen = [self.pictures.get(shown["key"]) for shown in moving]
+            different = 1 + sum(one != other for one, other in itertools.pairwise(seen)) if seen else 0
+        else:
+            different = len({shown["time"] for shown in moving})
+        result.rate = 1000 * different / (stop - start)
+        still = [shown["time"] for shown in notes["shown"] if shown.get("image") or self.kind == "ipympl"]
+        result.rest = max(still, default=float("inf")) - stop
 
 
-def heaviest(rounds: int = 5) -> type[Panel]:
-    """Return the panel whose frame takes longest at its initial state."""
+def most_moving(panel: Panel) -> tuple[str, dict[int, str]]:
+    """Return the label of the slider with most pictures, and its pictures' digests by their place."""
+    sliders = [name for name, control in panel.controls.items() if type(control).__name__.endswith("Slider")]
+    sliders.sort(key=lambda name: -len(places(panel.controls[name])))
+    best, best_pictures = "", {}
+    for name in sliders[:3]:
+        values = places(panel.controls[name])
+        some = list(values)[:: max(1, len(values) // 80)]
+        pictures = {}
+        for key in some:
+            try:
+                panel.put({name: values[key]})
+                pictures[key] = hashlib.sha1(panel.view.preview(panel.compute(**panel.state))).hexdigest()
+            except Exception:
+                continue
+            finally:
+                panel.put(panel._initial)
+        if len(set(pictures.values())) > len(set(best_pictures.values())):
+            # Places between those that were drawn are taken to differ.
+            best, best_pictures = name, {key: pictures.get(key, str(key)) for key in values}
+    return panel.controls[best].description, best_pictures
 
-    def cost(panel_class: type[Panel]) -> float:
-        panel, times = panel_class(), []
-        for _ in range(rounds):
-            start = time.perf_counter()
-            panel.frame()
-            times.append(time.perf_counter() - start)
-        return float(np.median(times))
 
-    return max(PANELS, key=cost)
-
-
-def write_notebook(path: Path, panel_classes: list[type[Panel]]) -> None:
-    """Write a notebook with each picture in each form, in the order of `CELLS`, after one cell of preparations."""
-    sources = [SETUP]
-    for panel_class in panel_classes:
-        name = panel_class.__name__
-        sources += [cell.replace("{name}", name).replace("{kind}", kind) for kind, cell in CELLS.items()]
+def write_notebook(path: Path, forms: list[Form]) -> None:
+    """Write a notebook with a cell of preparations and one for each form."""
+    sources = [SETUP, *(CELLS[form.kind].replace("{name}", form.panel_class.__name__) for form in forms)]
     cells = [nbformat.v4.new_code_cell(source.strip()) for source in sources]
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=notebooks.METADATA), path)
 
 
-def measure(page: Page, panel_classes: list[type[Panel]], presses: int, seconds: float) -> list[Form]:
-    """Measure each picture in each form, in turns."""
-    forms = []
-    for panel_class in panel_classes:
-        moved = moved_slider(panel_class())
-        group = [Form(page, panel_class, kind, len(forms) + 1 + i, *moved) for i, kind in enumerate(CELLS)]
-        for form in group:
-            form.press()
-            form.waits.clear()
-        for _ in range(presses):
-            for form in group:
-                form.press()
-        for form in group:
-            form.drag(seconds)
-        forms += group
-    return forms
+HEAD = "{:<22}{:<26}{:<10}" + "{:>10}{:>8}{:>8}{:>8}{:>9}" * 2
 
 
-def table(forms: list[Form]) -> str:
-    """Return the measurements, a line for each form and one with the ratio for each picture."""
-    head = ("picture", "form", "p50 ms", "p95 ms", "kernel ms", "frames/s in drag", "after the stop", "settled ms")
-    layout = "{:<16}{:<10}{:>8}{:>8}{:>11}{:>18}{:>16}{:>12}"
-    lines = [layout.format(*head)]
-    for form in forms:
-        p50, p95 = np.percentile(form.waits, (50, 95))
-        rate = 1000 / np.mean(form.gaps) if form.gaps else 0.0
-        name = form.panel_class.__name__
-        numbers = (f"{p50:.1f}", f"{p95:.1f}", f"{form.kernel:.1f}", f"{rate:.1f}", form.late, f"{form.settled:.0f}")
-        lines.append(layout.format(name, form.kind, *numbers))
-    panel = forms[0]
-    for form in forms:
-        if form.kind == "panel":
-            panel = form
-        else:
-            ratio = np.median(form.waits) / np.median(panel.waits)
-            verdict = "met" if ratio >= TARGET else "NOT met"
-            name = f"{form.panel_class.__name__}, {form.kind} / panel"
-            lines.append(f"{name:<34}{ratio:6.1f}   target at least {TARGET}: {verdict}")
+def line(form: Form) -> str:
+    cells = []
+    for result in form.measured.values():
+        cells += [f"{result.rate:.1f}", f"{result.percentile(50):.1f}", f"{result.percentile(95):.1f}"]
+        cells += [f"{result.exact:.0%}" if form.kind == "ahead" else "", f"{result.rest:.0f}"]
+    cells += [""] * (10 - len(cells))
+    slider = f"{form.label[:18]} ({len(form.pictures)})"
+    return HEAD.format(form.panel_class.__name__, slider, form.kind, *cells)
+
+
+def verdict(forms: list[Form]) -> str:
+    lines = [f"target, ahead: at least {LEAST_RATE} frames/s and p95 at most {MOST_MS} ms"]
+    for load in forms[0].measured:
+        results = {form.panel_class.__name__: form.measured[load] for form in forms if form.kind == "ahead"}
+        missed = [name for name, result in results.items() if not result.good]
+        lines.append(
+            f"{load}: met by {len(results) - len(missed)} of {len(results)}; missed by: {', '.join(missed) or '-'}"
+        )
     return "\n".join(lines)
 
 
 def main() -> None:
     """Measure, print and keep the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--presses", type=int, default=40, help="arrow keys for each form")
-    parser.add_argument("--seconds", type=float, default=3.0, help="length of a drag")
-    parser.add_argument("--panels", nargs="*", help="panels by class name; by default RopePlane and the heaviest")
+    parser.add_argument("--presses", type=int, default=8, help="arrow keys for each form that goes through the kernel")
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of a drag")
+    parser.add_argument("--panels", nargs="*", help="panels by class name; all by default")
+    parser.add_argument("--forms", nargs="*", choices=CELLS, default=list(CELLS))
+    parser.add_argument(
+        "--beside", nargs="*", default=[RopePlane.__name__], help="panels shown as interact and ipympl, too"
+    )
+    parser.add_argument("--loads", nargs="*", choices=("idle", "busy"), default=["idle", "busy"])
     options = parser.parse_args()
-    if options.panels:
-        chosen = [panel for panel in PANELS if panel.__name__ in options.panels]
-    else:
-        chosen = list(dict.fromkeys([RopePlane, heaviest()]))
+    forms: list[Form] = []
+    for panel_class in PANELS:
+        if options.panels and panel_class.__name__ not in options.panels:
+            continue
+        moved = most_moving(panel_class())
+        Widget.close_all()
+        for kind in options.forms:
+            if kind in ("ahead", "image") or panel_class.__name__ in options.beside:
+                forms.append(Form(None, panel_class, kind, len(forms) + 1, *moved))
+    print(HEAD.format("", "", "", *(f"{load}" if i == 0 else "" for load in ("idle", "busy") for i in range(5))))
+    print(HEAD.format("picture", "slider (values)", "form", *["frames/s", "p50 ms", "p95 ms", "exact", "rest ms"] * 2))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root"
         root.mkdir()
-        write_notebook(root / "bench.ipynb", chosen)
+        write_notebook(root / "bench.ipynb", forms)
         with lab.server(root, Path(folder) / "server.log") as address, lab.browser() as browser:
             page = browser.new_page(viewport={"width": 1280, "height": 1400})
             lab.open_notebook(page, address, "bench.ipynb")
             lab.run_all(page)
-            text = table(measure(page, chosen, options.presses, options.seconds))
-    print(text)
+            for form in forms:
+                form.page = page
+                for load in options.loads:
+                    with busy(os.cpu_count() if load == "busy" else 0):
+                        form.measure(load, options.seconds, options.presses)
+                print(line(form), flush=True)
+    print(verdict(forms))
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(text + "\n", "utf-8")
+    RESULTS.write_text("\n".join([*map(line, forms), verdict(forms)]) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,10 @@ class Panel {
     this.el.append(canvas, region);
     this.el.classList.add("tp-ready");
     this.store = new FrameStore();
-    this.screen = new Screen(canvas, this.store, (key) => this.readout.set("value", this.store.numbers(key)));
+    this.screen = new Screen(canvas, this.store, (key) => {
+      this.readout.set("value", this.store.numbers(key));
+      canvas.dispatchEvent(new CustomEvent("tp-paint", { bubbles: true, detail: { key, wanted: this.screen.wanted } }));
+    });
     this.speaker = new Speaker(region, this.readout.get("value"));
     this.image = this.root.querySelector("img.widget-image");
     this.listen();
