@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from transformer_parts.maths import stack
 from transformer_parts.maths.decoder import DecoderLayer
 from transformer_parts.maths.decoder_causality import leak, spread, streams
 from transformer_parts.maths.decoder_walk import random_layer
+from transformer_parts.maths.initialization import initial_weights
 from transformer_parts.maths.stack_config import StackConfig
 
 LENGTH, WIDTH = 7, 10
@@ -60,6 +62,15 @@ def test_streams_are_those_of_the_decoder_layer(rng):
     for before, after, layer in zip(found, found[1:], weights, strict=False):
         wanted = DecoderLayer(**layer, n_heads=5, n_kv_heads=5, eps=config.eps)(before)
         np.testing.assert_allclose(after, wanted, rtol=0, atol=1e-12)
+
+
+def test_streams_are_those_of_the_whole_decoder():
+    config = a_config(n_layers=3, vocab_size=11)
+    weights = initial_weights(config, std=0.4)
+    tokens = np.arange(LENGTH) % 5
+    _, tape = stack.forward(weights, tokens, config)
+    layers = [stack.layer_weights(weights, i) for i in range(3)]
+    np.testing.assert_allclose(streams(layers, tape.streams[0], config), tape.streams, rtol=0, atol=1e-12)
 
 
 def test_the_spread_is_the_difference_of_two_runs(rng):

@@ -45,6 +45,15 @@ def test_by_default_it_is_the_decoder_layer(rng):
         np.testing.assert_allclose(got.value, want.value, rtol=0, atol=1e-13, err_msg=got.name)
 
 
+def test_frequencies_of_the_config_are_those_of_the_layer(rng):
+    frequencies = (1.0, 0.3, 0.1, 0.03, 0.01)
+    config = a_config(inv_freq=frequencies)
+    weights, x, steps = a_walk(rng, config)
+    layer = DecoderLayer(**weights, n_heads=6, n_kv_heads=3, eps=config.eps, inv_freq=np.array(frequencies))
+    np.testing.assert_allclose(steps[-1].value, layer(x), rtol=0, atol=1e-13)
+    assert np.abs(walk(weights, x, a_config())[-1].value - layer(x)).max() > 1e-3
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("placement", ["pre", "post"])
 @pytest.mark.parametrize("ffn", ["relu", "gelu"])

@@ -8,6 +8,7 @@ import pytest
 from transformer_parts.maths.cross_entropy import cross_entropy
 from transformer_parts.maths.initialization import initial_weights
 from transformer_parts.maths.stack import StackConfig, forward, loss_and_gradients, shapes
+from transformer_parts.maths.training import Plan
 from transformer_parts.runs import decoder, recorded
 
 SMALL = StackConfig(vocab_size=11, n_layers=2, d_model=8, n_heads=2, d_ff=12)
@@ -19,16 +20,15 @@ def recording():
 
 
 def test_the_recording_is_of_the_present_settings(recording):
-    assert recording.arguments["config"] == dataclasses.asdict(decoder.CONFIG)
-    plan = dataclasses.asdict(decoder.PLAN)
-    assert recording.arguments["plan"] | {"betas": tuple(recording.arguments["plan"]["betas"])} == plan
+    assert StackConfig(**recording.arguments["config"]) == decoder.CONFIG
+    assert Plan(**recording.arguments["plan"]) == decoder.PLAN
     assert recording.arguments["variants"] == {name: dict(change) for name, change in decoder.VARIANTS.items()}
     assert tuple(recording.arguments["seeds"]) == decoder.SEEDS
     assert set(recording.series) == set(decoder.VARIANTS)
     looks, length = decoder.PLAN.steps // decoder.EVERY + 1, decoder.PLAN.length
     for found in recording.series.values():
         assert found["training"].shape == (len(decoder.SEEDS), looks - 1)
-        assert found["honest"].shape == (len(decoder.SEEDS), looks)
+        assert found["honest_where_known"].shape == found["honest"].shape == (len(decoder.SEEDS), looks)
         assert found["honest_by_position"].shape == found["seen_by_position"].shape == (looks, length)
 
 

@@ -292,9 +292,9 @@ def _attend(x: NDArray, config: StackConfig, mask: NDArray, note: Callable, prod
     key = product("k", "… G S K", x, "w_k", heads(config.n_kv_heads))
     value = product("v", "… G S K", x, "w_v", heads(config.n_kv_heads))
     if config.rope_base is not None:
-        positions = np.arange(x.shape[-2])
-        query = note("q_rotated", "… H L K", rope.rotate(query, positions, rope_base=config.rope_base))
-        key = note("k_rotated", "… G S K", rope.rotate(key, positions, rope_base=config.rope_base))
+        at, turn = np.arange(x.shape[-2]), {"rope_base": config.rope_base, "inv_freq": config.inv_freq}
+        query = note("q_rotated", "… H L K", rope.rotate(query, at, **turn))
+        key = note("k_rotated", "… G S K", rope.rotate(key, at, **turn))
     pairs = 2 * query.size * x.shape[-2]
     note("scores", "… H L S", scores(query, key), flops=pairs)
     weights = note("weights", "… H L S", attention_weights(query, key, mask=mask))
