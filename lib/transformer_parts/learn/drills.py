@@ -1,0 +1,24 @@
+"""The drills there are, in the order of the page."""
+
+from transformer_parts.learn.drill import Drill
+from transformer_parts.learn.drills_budget import CACHE, FLOPS, LAYER, MODEL, WIDTH
+from transformer_parts.learn.drills_norms import GRADIENT, LAYER_NORM, RMS_NORM, SWIGLU
+from transformer_parts.learn.drills_rope import NTK, POSITION_INTERPOLATION, ROTATE, SCORE, WAVELENGTH, YARN
+
+DRILLS: tuple[Drill, ...] = (
+    ROTATE,
+    SCORE,
+    WAVELENGTH,
+    POSITION_INTERPOLATION,
+    NTK,
+    YARN,
+    RMS_NORM,
+    LAYER_NORM,
+    GRADIENT,
+    SWIGLU,
+    WIDTH,
+    LAYER,
+    MODEL,
+    CACHE,
+    FLOPS,
+)
