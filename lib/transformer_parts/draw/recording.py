@@ -14,6 +14,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 from matplotlib.backend_bases import GraphicsContextBase
 from matplotlib.backends.backend_agg import RendererAgg, get_hinting_flag
+from matplotlib.ft2font import FT2Font
 from matplotlib.path import Path
 from matplotlib.transforms import Affine2D, Transform
 from numpy.typing import NDArray
@@ -64,29 +65,29 @@ class Recording:
     Parameters
     ----------
     view : View
-        Whose frames are recorded.
+        Whose frames are recorded.  The recording takes it over: it draws no pixels any more.
     """
 
     def __init__(self, view: View):
         self.view, self.drawings = view, Drawings()
-        self._background: tuple[object, int] = (None, -1)
+        width, height = view._canvas.get_width_height(physical=True)
+        self._recorder = Recorder(width, height, view.fig.dpi, self.drawings)
+        self._background = -1
 
     def frame(self, data: object) -> tuple[int, ...]:
         """Return a frame: the numbers of the background and of what each moving artist drew, from back to front."""
         view = self.view
         with view._drawing:
-            # Drawn as pixels first: this settles when the background is to be drawn again, and all sizes of text.
-            view._draw(data)
-            width, height = view._canvas.get_width_height(physical=True)
-            recorder = Recorder(width, height, view.fig.dpi, self.drawings)
-            if self._background[0] is not view._background:
-                view.fig.draw(recorder)
-                self._background = (view._background, recorder.take())
+            view.update(data)
+            if view._background is not self:
+                # The view asks for a new background by dropping the one it has.
+                view.fig.draw(self._recorder)
+                view._background, self._background = self, self._recorder.take()
             moving = []
             for artist in sorted(view._moving, key=lambda artist: artist.get_zorder()):
-                artist.draw(recorder)
-                moving.append(recorder.take())
-        return (self._background[1], *moving)
+                artist.draw(self._recorder)
+                moving.append(self._recorder.take())
+        return (self._background, *moving)
 
 
 class Recorder(RendererAgg):
@@ -96,6 +97,7 @@ class Recorder(RendererAgg):
         super().__init__(width, height, dpi)
         self._drawings = drawings
         self._marks: list[tuple] = []
+        self._glyphs: dict[tuple, str] = {}
         # The page counts from the top.
         self._down = Affine2D().scale(1, -1).translate(0, height)
 
@@ -142,16 +144,12 @@ class Recorder(RendererAgg):
         cos, sin = math.cos(turn), math.sin(turn)
         style = self._drawings.styles.number((_colour(gc.get_rgb(), gc), "", *_NO_LINE, self._clip(gc)))
         for font, size, index, slant, extend, dx, dy in glyphs:
-            font.set_size(size, self.dpi)
-            matrix = np.array([[cos, -sin], [sin, cos]]) @ [[extend, extend * slant], [0, 1]]
-            font.load_glyph(index, flags=get_hinting_flag())
-            vertices, codes = font.get_path()
-            if not len(vertices):
-                continue
-            outline = path_data(vertices @ (matrix * [[1, 1], [-1, -1]]).T, codes)
-            place = STEPS * np.array([[x + dx * cos - dy * sin, y - dx * sin - dy * cos]])
-            self._mark(outline, style, np.round(place))
-        super()._draw_text_glyphs_and_boxes(gc, x, y, angle, (), ())
+            key = (font.fname, size, index, slant, extend, angle)
+            if key not in self._glyphs:
+                self._glyphs[key] = self._glyph(font, size, index, np.array([[extend, extend * slant], [0, 1]]), turn)
+            if self._glyphs[key]:
+                place = (x + dx * cos - dy * sin, y - dx * sin - dy * cos)
+                self._mark(self._glyphs[key], style, [[round(STEPS * value) for value in place]])
         for dx, dy, width, height in boxes:
             width, height = max(width, 1), max(height, 1)
             corners = Path(
@@ -161,6 +159,13 @@ class Recorder(RendererAgg):
             context.copy_properties(gc)
             context.set_linewidth(0)
             self.draw_path(context, corners, Affine2D().rotate(turn).translate(x, self.height - y), gc.get_rgb())
+
+    def _glyph(self, font: FT2Font, size: float, index: int, matrix: NDArray, turn: float) -> str:
+        font.set_size(size, self.dpi)
+        font.load_glyph(index, flags=get_hinting_flag())
+        vertices, codes = font.get_path()
+        outline = Path(vertices @ matrix.T, codes).transformed(Affine2D().rotate(turn).scale(1, -1))
+        return path_data(outline.vertices, outline.codes) if len(vertices) else ""
 
     def _draw_hatched(self, gc: GraphicsContextBase, outline: str, face) -> None:
         number = self._drawings.paths.number(outline)
