@@ -101,7 +101,7 @@ def test_float32_stays(rng):
         ({"gate": np.ones((3, 7))}, "gate"),
         ({"up": np.ones((2, 3, 5))}, "up"),
         ({"activated": np.full((2, 3, 7), np.inf)}, "activated"),
-        ({"w_down": np.ones((5, 2))}, "w"),
+        ({"w_down": np.ones((5, 2))}, "w_gate"),
         ({"grad": np.ones((2, 2, 2))}, "grad"),
     ],
 )

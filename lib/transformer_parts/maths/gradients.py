@@ -5,7 +5,8 @@ argument `grad`), and what the forward pass read, and returns the gradients with
 `gradients_norms`, `gradients_attention`, `gradients_feedforward`, `gradients_residual` and `gradients_layer`; those
 of a whole decoder come from `stack.loss_and_gradients`.
 
-Gradients have the dtype of the computation: that of the arrays, and float32 for 16-bit ones.
+Gradients have the dtype of the computation: that of the arrays, and float32 for 16-bit ones.  Entries are judged by
+what they produce: a NaN or an infinity shows in some gradient, so that the arguments are searched only then.
 """
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require, rope
 from transformer_parts.maths.cross_entropy import checked_targets, log_softmax
+from transformer_parts.maths.gradients_operands import finite, in_one_dtype, products_backward
 
 __all__ = [
     "cross_entropy_backward",
@@ -63,8 +65,7 @@ def linear_backward(grad: ArrayLike, x: ArrayLike, w: ArrayLike) -> tuple[NDArra
     grad, x, w = in_one_dtype(grad=grad, x=x, w=w)
     require.shape("w", w, (x.shape[-1], grad.shape[-1]), "the last axes of x and grad")
     require.shape("grad", grad, (*x.shape[:-1], "E"), "the leading axes of x")
-    rows = grad.reshape(-1, grad.shape[-1])  # one product for all positions
-    return (rows @ w.T).reshape(x.shape), x.reshape(-1, x.shape[-1]).T @ rows
+    return finite(products_backward(grad, x, w), grad=grad, x=x, w=w)
 
 
 def embedding_backward(grad: ArrayLike, tokens: ArrayLike, vocab_size: int) -> NDArray:
@@ -103,7 +104,7 @@ def embedding_backward(grad: ArrayLike, tokens: ArrayLike, vocab_size: int) -> N
     found, starts = np.unique(tokens.reshape(-1)[order], return_index=True)
     table = np.zeros((vocab_size, grad.shape[-1]), grad.dtype)
     table[found] = np.add.reduceat(grad.reshape(-1, grad.shape[-1])[order], starts)
-    return table
+    return finite((table,), grad=grad)[0]
 
 
 def rotate_backward(
@@ -192,13 +193,14 @@ def softmax_backward(grad: ArrayLike, weights: ArrayLike, axis: int = -1) -> NDA
     grad, weights = in_one_dtype(grad=grad, weights=weights)
     require.shape("grad", grad, weights.shape, "that of weights")
     axis = require.integer("axis", axis, minimum=-grad.ndim, maximum=grad.ndim - 1)
-    if axis in (-1, grad.ndim - 1):
-        mean = np.vecdot(weights, grad)[..., None]
-    else:
-        mean = np.sum(weights * grad, axis=axis, keepdims=True)
-    out = grad - mean
-    out *= weights
-    return out
+    with np.errstate(all="ignore"):
+        if axis in (-1, grad.ndim - 1):
+            mean = np.vecdot(weights, grad)[..., None]
+        else:
+            mean = np.sum(weights * grad, axis=axis, keepdims=True)
+        out = grad - mean
+        out *= weights
+    return finite((out,), grad=grad, weights=weights)[0]
 
 
 def cross_entropy_backward(logits: ArrayLike, targets: ArrayLike) -> NDArray:
@@ -232,6 +234,7 @@ def cross_entropy_backward(logits: ArrayLike, targets: ArrayLike) -> NDArray:
     [[0.5, -0.5], [0.0, 0.0]]
     """
     (logits,) = in_one_dtype(logits=logits)
+    require.all_numbers("logits", logits)
     targets, counted = checked_targets(targets, logits)
     rows = np.exp(log_softmax(logits[counted]))
     rows[np.arange(len(rows)), targets[counted]] -= 1
@@ -239,31 +242,3 @@ def cross_entropy_backward(logits: ArrayLike, targets: ArrayLike) -> NDArray:
     out = np.zeros(logits.shape, logits.dtype)
     out[counted] = rows
     return out
-
-
-def in_one_dtype(**given: ArrayLike) -> list[NDArray]:
-    """Return named arrays of finite numbers in the one dtype to compute in, at least float32.
-
-    Parameters
-    ----------
-    **given : array_like
-        By the names of the arguments.
-
-    Returns
-    -------
-    list of ndarray
-        Those that have the dtype already, as they are.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite.
-
-    Examples
-    --------
-    >>> [x.dtype.name for x in in_one_dtype(grad=np.ones(3, np.float16), x=np.ones(2, np.float32))]
-    ['float32', 'float32']
-    """
-    arrays = [require.array(name, value) for name, value in given.items()]
-    dtype = np.result_type(*(require.compute_dtype(x.dtype) for x in arrays))
-    return [x.astype(dtype, copy=False) for x in arrays]

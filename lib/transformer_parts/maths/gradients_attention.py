@@ -3,11 +3,12 @@
 import math
 from typing import NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
 from transformer_parts.maths.attention_blocks import split_heads
-from transformer_parts.maths.gradients import in_one_dtype, softmax_backward
+from transformer_parts.maths.gradients_operands import finite, in_one_dtype
 
 __all__ = ["AttentionGradients", "attention_backward"]
 
@@ -102,11 +103,12 @@ def attention_backward(
         x = split_heads(x, n_groups)
         return x.reshape(*x.shape[:-3], -1, x.shape[-1])
 
-    of_scores = softmax_backward((rows(grad) @ value.swapaxes(-1, -2)).reshape(weights.shape), weights)
-    scaled = rows(of_scores) * scale
-    return AttentionGradients(
-        query=(scaled @ key).reshape(query.shape),
-        key=scaled.swapaxes(-1, -2) @ rows(query),
-        value=rows(weights).swapaxes(-1, -2) @ rows(grad),
-        bias=of_scores,
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        of_scores = (rows(grad) @ value.swapaxes(-1, -2)).reshape(weights.shape)
+        of_scores -= np.vecdot(weights, of_scores)[..., None]  # as `softmax_backward` does
+        of_scores *= weights
+        scaled = rows(of_scores) * scale
+        of_query, of_key = (scaled @ key).reshape(query.shape), scaled.swapaxes(-1, -2) @ rows(query)
+        of_value = rows(weights).swapaxes(-1, -2) @ rows(grad)
+    finite((of_query, of_key, of_value), grad=grad, query=query, key=key, value=value, weights=weights)
+    return AttentionGradients(of_query, of_key, of_value, of_scores)

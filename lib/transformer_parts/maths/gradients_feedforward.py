@@ -17,7 +17,7 @@ from transformer_parts.maths.activations_derivatives import (
     silu_derivative,
 )
 from transformer_parts.maths.feedforward import GLU_FAMILY
-from transformer_parts.maths.gradients import in_one_dtype, linear_backward
+from transformer_parts.maths.gradients_operands import finite, in_one_dtype, products_backward
 
 __all__ = ["ACTIVATIONS", "DERIVATIVES", "FfnGradients", "GluGradients", "ffn_backward", "glu_backward"]
 
@@ -126,11 +126,12 @@ def ffn_backward(
     require.one_of("kind", kind, tuple(DERIVATIVES))
     given = {"grad": grad, "x": x, "w_in": w_in, "w_out": w_out, "hidden": hidden, "activated": activated}
     grad, x, w_in, w_out, hidden, activated = in_one_dtype(**given)
-    _check_hidden(x, w_in, hidden=hidden, activated=activated)
-    of_hidden, of_w_out = linear_backward(grad, activated, w_out)
+    _check_shapes(grad, x, {"w_in": w_in}, {"w_out": w_out}, hidden=hidden, activated=activated)
+    of_hidden, of_w_out = products_backward(grad, activated, w_out)
     of_hidden *= DERIVATIVES[kind](hidden)
-    of_x, of_w_in = linear_backward(of_hidden, x, w_in)
-    return FfnGradients(of_x, of_w_in, of_w_out, _summed(of_hidden), _summed(grad))
+    of_x, of_w_in = products_backward(of_hidden, x, w_in)
+    given = {"grad": grad, "x": x, "w_in": w_in, "w_out": w_out, "activated": activated}
+    return FfnGradients(*finite((of_x, of_w_in, of_w_out, _summed(of_hidden), _summed(grad)), **given))
 
 
 def glu_backward(
@@ -191,21 +192,27 @@ def glu_backward(
     given = {"grad": grad, "x": x, "w_gate": w_gate, "w_up": w_up, "w_down": w_down}
     given |= {"gate": gate, "activated": activated, "up": up}
     grad, x, w_gate, w_up, w_down, gate, activated, up = in_one_dtype(**given)
-    _check_hidden(x, w_gate, gate=gate, activated=activated, up=up)
-    of_hidden, of_w_down = linear_backward(grad, activated * up, w_down)
+    into, kept = {"w_gate": w_gate, "w_up": w_up}, {"gate": gate, "activated": activated, "up": up}
+    _check_shapes(grad, x, into, {"w_down": w_down}, **kept)
+    of_hidden, of_w_down = products_backward(grad, activated * up, w_down)
     of_gate = DERIVATIVES[kind](gate)
     of_gate *= up
     of_gate *= of_hidden
     of_hidden *= activated  # now that of u
-    through_gate, of_w_gate = linear_backward(of_gate, x, w_gate)
-    through_up, of_w_up = linear_backward(of_hidden, x, w_up)
+    through_gate, of_w_gate = products_backward(of_gate, x, w_gate)
+    through_up, of_w_up = products_backward(of_hidden, x, w_up)
     through_gate += through_up
-    return GluGradients(through_gate, of_w_gate, of_w_up, of_w_down)
+    given = {"grad": grad, "x": x, **into, "w_down": w_down, **kept}
+    return GluGradients(*finite((through_gate, of_w_gate, of_w_up, of_w_down), **given))
 
 
-def _check_hidden(x: NDArray, w: NDArray, **kept: NDArray) -> None:
+def _check_shapes(grad: NDArray, x: NDArray, into: Mapping, out: Mapping, **kept: NDArray) -> None:
+    ((last, w_out),) = out.items()
+    for name, w in into.items():
+        require.shape(name, w, (x.shape[-1], w_out.shape[0]), f"the last axis of x and the first of {last}")
+    require.shape("grad", grad, (*x.shape[:-1], w_out.shape[-1]), f"as x and {last} have it")
     for name, value in kept.items():
-        require.shape(name, value, (*x.shape[:-1], w.shape[-1]), "(…, F) of x and the weights")
+        require.shape(name, value, (*x.shape[:-1], w_out.shape[0]), "(…, F) of x and the weights")
 
 
 def _summed(x: NDArray) -> NDArray:

@@ -80,7 +80,8 @@ def layer_backward(
         query, key = found.query, found.key
         if config.rope_base is not None:
             at = np.arange(grad.shape[-2])
-            query, key = (rotate_backward(part, at, rope_base=config.rope_base) for part in (query, key))
+            turn = {"rope_base": config.rope_base, "inv_freq": config.inv_freq}
+            query, key = (rotate_backward(part, at, **turn) for part in (query, key))
         if config.qk_norm:
             query, key = norm("q_norm")(query), norm("k_norm")(key)
         x = kept["attn_in"]

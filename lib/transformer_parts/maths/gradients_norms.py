@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
-from transformer_parts.maths.gradients import in_one_dtype
+from transformer_parts.maths.gradients_operands import finite, in_one_dtype
 
 __all__ = ["layer_norm_backward", "rms_norm_backward"]
 
@@ -56,8 +56,9 @@ def rms_norm_backward(
     ([0.402492, -0.134164], [0.447214, 0.0])
     """
     grad, x, weight, eps = _checked(grad, x, weight, eps)
-    r = _inverse_root(np.vecdot(x, x) / np.float64(x.shape[-1]), eps, x.dtype)
-    return _through(grad, x * r, r, weight)
+    with np.errstate(over="ignore", invalid="ignore"):
+        r = _inverse_root(np.vecdot(x, x) / np.float64(x.shape[-1]), eps, x.dtype)
+        return _finite(_through(grad, x * r, r, weight), r, grad, x, weight)
 
 
 def layer_norm_backward(
@@ -105,11 +106,12 @@ def layer_norm_backward(
     ([0.816497, -0.408248, -0.408248], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0])
     """
     grad, x, weight, eps = _checked(grad, x, weight, eps)
-    centred = x - x.mean(-1, keepdims=True)
-    r = _inverse_root(np.vecdot(centred, centred) / np.float64(x.shape[-1]), eps, x.dtype)
-    centred *= r
-    grad_x, grad_weight = _through(grad, centred, r, weight, center=True)
-    return grad_x, grad_weight, _rows(grad).sum(0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = x - x.mean(-1, keepdims=True)
+        r = _inverse_root(np.vecdot(centred, centred) / np.float64(x.shape[-1]), eps, x.dtype)
+        centred *= r
+        grad_x, grad_weight = _through(grad, centred, r, weight, center=True)
+        return _finite((grad_x, grad_weight, _rows(grad).sum(0)), r, grad, x, weight)
 
 
 def _through(
@@ -125,6 +127,14 @@ def _through(
         grad_x -= mean
     grad_x *= r
     return grad_x, grad_weight
+
+
+def _finite(results: tuple, r: NDArray, grad: NDArray, x: NDArray, weight: NDArray | None) -> tuple:
+    """Refuse what isn't finite, and an x so large that 1/RMS has become 0."""
+    if not r.all():
+        require.all_numbers("x", x)
+        raise require.refusal("x", f"entries up to {np.abs(x).max():.3g}", f"squares within {x.dtype.name}")
+    return finite(results, grad=grad, x=x, **({} if weight is None else {"weight": weight}))
 
 
 def _inverse_root(mean_square: NDArray, eps: float, dtype: np.dtype) -> NDArray:

@@ -33,14 +33,14 @@ def pre_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Par
     Raises
     ------
     ValueError
-        If `grad` is not finite, a part is no function, or its result has another shape.
+        If `grad` holds no real numbers, a part is no function, or its result has another shape.
 
     Examples
     --------
     >>> pre_norm_backward([1.0, 0.0], lambda g: 2 * g, lambda g: g / 5).tolist()
     [1.4, 0.0]
     """
-    grad = require.array("grad", grad)
+    grad = require.floating("grad", grad)
     return grad + applied("norm_backward", norm_backward, applied("branch_backward", branch_backward, grad))
 
 
@@ -63,7 +63,7 @@ def post_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Pa
     Raises
     ------
     ValueError
-        If `grad` is not finite, a part is no function, or its result has another shape.
+        If `grad` holds no real numbers, a part is no function, or its result has another shape.
 
     Examples
     --------
@@ -94,14 +94,14 @@ def sandwich_norm_backward(
     Raises
     ------
     ValueError
-        If `grad` is not finite, a part is no function, or its result has another shape.
+        If `grad` holds no real numbers, a part is no function, or its result has another shape.
 
     Examples
     --------
     >>> sandwich_norm_backward([1.0, 0.0], lambda g: 100 * g, lambda g: g / 5, lambda g: g / 100).tolist()
     [1.2, 0.0]
     """
-    grad = require.array("grad", grad)
+    grad = require.floating("grad", grad)
     inner = applied("branch_backward", branch_backward, applied("norm_out_backward", norm_out_backward, grad))
     return grad + applied("norm_backward", norm_backward, inner)
 
@@ -127,13 +127,13 @@ def deep_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Pa
     Raises
     ------
     ValueError
-        If `grad` is not finite, `alpha` is not above 0, a part is no function, or its result has another shape.
+        If `grad` holds no real numbers, `alpha` is not above 0, a part is no function, or its result has another shape.
 
     Examples
     --------
     >>> deep_norm_backward([1.0, 0.0], lambda g: g, lambda g: g / 20, 3.0).tolist()
     [0.2, 0.0]
     """
-    grad, alpha = require.array("grad", grad), require.number("alpha", alpha, above=0)
+    grad, alpha = require.floating("grad", grad), require.number("alpha", alpha, above=0)
     inner = applied("norm_backward", norm_backward, grad)
     return alpha * inner + applied("branch_backward", branch_backward, inner)

@@ -38,7 +38,7 @@ def pre_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     Raises
     ------
     ValueError
-        If `x` is not finite, a part is no function, or its result has another shape.
+        If `x` holds no real numbers, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -49,7 +49,7 @@ def pre_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     >>> pre_norm([3.0, 4.0], branch=lambda x: 2 * x, norm=lambda x: x / 5).round(6).tolist()
     [4.2, 5.6]
     """
-    x = require.array("x", x)
+    x = require.floating("x", x)
     return x + applied("branch", branch, applied("norm", norm, x))
 
 
@@ -72,7 +72,7 @@ def post_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     Raises
     ------
     ValueError
-        If `x` is not finite, a part is no function, or its result has another shape.
+        If `x` holds no real numbers, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -107,7 +107,7 @@ def sandwich_norm(x: ArrayLike, branch: Part, norm: Part, norm_out: Part) -> NDA
     Raises
     ------
     ValueError
-        If `x` is not finite, a part is no function, or its result has another shape.
+        If `x` holds no real numbers, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -118,7 +118,7 @@ def sandwich_norm(x: ArrayLike, branch: Part, norm: Part, norm_out: Part) -> NDA
     >>> sandwich_norm([3.0, 4.0], lambda x: 100 * x, lambda x: x / 5, lambda x: x / 100).round(6).tolist()
     [3.6, 4.8]
     """
-    x = require.array("x", x)
+    x = require.floating("x", x)
     return x + applied("norm_out", norm_out, applied("branch", branch, applied("norm", norm, x)))
 
 
@@ -145,7 +145,7 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
     Raises
     ------
     ValueError
-        If `x` is not finite, `alpha` is not above 0, a part is no function, or its result has another shape.
+        If `x` holds no real numbers, `alpha` is not above 0, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -156,7 +156,7 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
     >>> deep_norm([3.0, 4.0], branch=lambda x: x, norm=lambda x: x / 20, alpha=3.0).round(6).tolist()
     [0.6, 0.8]
     """
-    x, alpha = require.array("x", x), require.number("alpha", alpha, above=0)
+    x, alpha = require.floating("x", x), require.number("alpha", alpha, above=0)
     return applied("norm", norm, alpha * x + applied("branch", branch, x))
 
 
