@@ -24,7 +24,13 @@ VARIANTS = MappingProxyType(
 
 
 class DecoderTraining(Panel[Losses]):
-    """Recorded runs: one change at a time, the same batches."""
+    """Recorded runs: one change at a time, the same batches.
+
+    Attributes
+    ----------
+    recording : Recording
+        All that was recorded.
+    """
 
     alt = (
         "Above, losses over the steps of training, below by position in the sequence. Blue circles are the usual"
@@ -49,11 +55,11 @@ class DecoderTraining(Panel[Losses]):
     play_interval = 250
 
     def __init__(self):
-        self._recording = recorded.load("decoder")
+        self.recording = recorded.load("decoder")
         super().__init__()
 
     def make_controls(self):
-        arguments = self._recording.arguments
+        arguments = self.recording.arguments
         last, every = arguments["plan"]["steps"], arguments["every"]
         return {
             "variant": controls.choice("change", VARIANTS, "no mask"),
@@ -62,7 +68,7 @@ class DecoderTraining(Panel[Losses]):
         }
 
     def make_view(self):
-        arguments = self._recording.arguments
+        arguments = self.recording.arguments
         return TrainingView(
             arguments["plan"]["steps"],
             arguments["plan"]["length"],
@@ -71,7 +77,7 @@ class DecoderTraining(Panel[Losses]):
         )
 
     def compute(self, *, variant, step, seed):
-        arguments, series = self._recording.arguments, self._recording.series
+        arguments, series = self.recording.arguments, self.recording.series
         chosen, look = series[variant], step // arguments["every"]
         return Losses(
             variant=variant,
@@ -89,7 +95,7 @@ class DecoderTraining(Panel[Losses]):
         )
 
     def rows(self, data):
-        known, series = data.known_from, self._recording.series[data.variant]
+        known, series = data.known_from, self.recording.series[data.variant]
         return [
             Row("ln V, the loss of a uniform guess", number(data.uniform, 4)),
             Row("least possible here: nothing known of the first segment", number(data.least, 4)),
