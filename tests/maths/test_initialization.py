@@ -8,6 +8,7 @@ from transformer_parts.maths.initialization import (
     SCHEMES,
     initial_weights,
     kaiming_std,
+    narrowed,
     residual_factor,
     standard_deviations,
     standard_draws,
@@ -153,6 +154,15 @@ def test_draws_of_other_sizes_are_refused():
         initial_weights(config(n_layers=4), draws=standard_draws(config()))
     with pytest.raises(ValueError, match=r"^draws\['embedding'\]: got shape"):
         initial_weights(config(vocab_size=7), draws=standard_draws(config()))
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+@pytest.mark.parametrize("ffn", ["gelu", "swiglu"])
+def test_weights_narrowed_later_are_those_drawn_narrow(placement, ffn):
+    c = config(placement=placement, ffn=ffn, tied=False, norm="layer")
+    drawn = initial_weights(c, seed=3)
+    for name, w in narrowed(initial_weights(c, seed=3, residual_scaling=False), c).items():
+        assert_allclose(w, drawn[name], rtol=1e-13)
 
 
 def test_no_two_matrices_are_alike():

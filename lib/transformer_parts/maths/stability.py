@@ -159,8 +159,8 @@ def grown_attention(
     gain : float
         g, of both norms; not used without them.
     dtype : {"float32", "float16", "bfloat16"}
-        The format that queries, keys, products and logits are rounded to.  Sums run in float32, and so does the
-        softmax, as on the matrix units of accelerators.
+        The format that queries, keys, products and logits are rounded to.  Sums and the softmax run in float64: the
+        matrix units of accelerators, too, add up in a wider format than they multiply in.
 
     Returns
     -------
@@ -190,7 +190,7 @@ def grown_attention(
 
     def rounded(x: NDArray) -> NDArray:
         with np.errstate(over="ignore"):
-            return x.astype(np.float32).astype(scalar).astype(np.float32)
+            return x.astype(np.float32).astype(scalar).astype(np.float64)
 
     def grown(x: NDArray) -> NDArray:
         x = growth[:, None, None] * x
@@ -198,7 +198,7 @@ def grown_attention(
 
     with np.errstate(invalid="ignore", over="ignore"):
         product = rounded(grown(query) @ grown(key).swapaxes(-1, -2))
-        logits = rounded(product / np.float32(math.sqrt(query.shape[-1])))
+        logits = rounded(product / math.sqrt(query.shape[-1]))
         seen = np.tri(len(query), dtype=bool)
         largest = np.abs(np.where(seen, logits, 0)).max(axis=(-2, -1))
         logits = np.where(seen, logits, -np.inf)

@@ -1,0 +1,200 @@
+"""Small decoders trained with and without each measure of stability: ``python -m transformer_parts.runs.stability``.
+
+Each measure has two arms that differ in one setting alone; weights and batches are equal, seed by seed.  The decoders
+have four layers and learn to repeat short segments; a run takes a few seconds.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer_parts.maths import require
+from transformer_parts.maths.cross_entropy import cross_entropy
+from transformer_parts.maths.initialization import initial_weights
+from transformer_parts.maths.precision import round_to
+from transformer_parts.maths.stack import StackConfig, Weights, forward, loss_and_gradients
+from transformer_parts.maths.stack_tape import layer_numbers
+from transformer_parts.maths.training import Batches, Plan, Record, clip_to_norm, train
+from transformer_parts.runs import recorded
+from transformer_parts.runs.stability_arms import COMPARISONS, LONGEST, SHORTEST, Arm, Task
+
+NAME = "stability"
+STEPS = 200
+SEEDS = (0, 1, 2)
+#: A point of every series stands for so many steps.
+EVERY = 4
+QUANTILES = (0.1, 0.5, 0.9)
+MOMENTUM = 0.9
+
+
+class Watched(NamedTuple):
+    """What is watched of one step.
+
+    Attributes
+    ----------
+    loss : float
+        Of the step's batch, in nats.
+    gradient_norm : float
+        Before clipping.
+    activation_rms : float
+        Of the residual stream after the last layer.
+    largest_logit : float
+        The largest attention logit of all layers.
+    entropy : float
+        Of the attention weights, the mean over layers, in nats.
+    quantiles : tuple of float
+        Of the losses of single sequences of a batch that is never trained on, at `QUANTILES`.
+    """
+
+    loss: float
+    gradient_norm: float
+    activation_rms: float
+    largest_logit: float
+    entropy: float
+    quantiles: tuple[float, ...]
+
+
+QUANTITIES = Watched._fields[:-1]
+
+
+def run(
+    arm: Arm, seed: int = 0, *, steps: int = STEPS, every: int = EVERY, task: Task | None = None
+) -> Iterator[Watched]:
+    """Train one decoder and yield what is watched, every so many steps.
+
+    Parameters
+    ----------
+    arm : Arm
+        How.
+    seed : int
+        Of weights and batches.
+    steps : int
+        How many; the schedule is that of a run of `STEPS`, so that a shorter run is the beginning of a longer one.
+    every : int
+        Steps for one point; its loss is their mean, its gradient norm their largest.
+    task : Task, optional
+        Sizes.
+
+    Yields
+    ------
+    Watched
+        It ends early where the numbers are no longer finite.
+    """
+    task = Task() if task is None else task
+    config, rng = task.config(arm), np.random.default_rng(seed)
+    held_out = task.batch(np.random.default_rng(1000 + seed))
+    weights = initial_weights(config, std=arm.std, residual_scaling=arm.residual_scaling, seed=seed, dtype=np.float32)
+    losses, norms, layers = [], [], None
+    # What overflows ends in numbers that the passes refuse, and that ends the run.
+    with np.errstate(over="ignore", invalid="ignore"), suppress(ValueError):
+        for record in _records(weights, config, arm, lambda _step: task.batch(rng), seed, every):
+            losses.append(record.loss)
+            norms.append(record.gradient_norm)
+            layers = record.layers or layers
+            for w in record.weights.values():
+                if arm.weights_in != "float32":
+                    w[...] = round_to(w, arm.weights_in)
+            if len(losses) == every:
+                of_sequences = _losses(record.weights, held_out, config)
+                yield Watched(
+                    loss=float(np.mean(losses)),
+                    gradient_norm=float(np.max(norms)),
+                    activation_rms=float(layers.activation_rms[-1]),
+                    largest_logit=float(layers.largest_score.max()),
+                    entropy=float(layers.entropy.mean()),
+                    quantiles=tuple(np.quantile(of_sequences, QUANTILES).tolist()),
+                )
+                losses, norms = [], []
+            if record.step + 1 == steps:
+                return
+
+
+def _records(
+    weights: Weights, config: StackConfig, arm: Arm, batches: Batches, seed: int, every: int
+) -> Iterator[Record]:
+    if arm.optimizer == "adamw":
+        plan = Plan(
+            steps=STEPS, peak=arm.peak, floor=arm.peak / 10, warmup_steps=arm.warmup_steps, max_norm=arm.max_norm,
+            seed=seed,
+        )  # fmt: skip
+        yield from train(weights, config, plan, batches=batches, watch_every=every)
+        return
+    momentum = {name: np.zeros_like(w) for name, w in weights.items()}
+    for step in range(STEPS):
+        found = loss_and_gradients(weights, *batches(step), config)
+        gradients, norm = clip_to_norm(found.gradients, arm.max_norm or np.finfo(np.float64).max)
+        for name, w in weights.items():
+            momentum[name] = MOMENTUM * momentum[name] + gradients[name]
+            w -= np.float32(arm.peak) * momentum[name]
+        layers = layer_numbers(found) if step % every == 0 else None
+        yield Record(step, found.loss, norm, arm.peak, layers, weights)
+
+
+def _losses(weights: Weights, held_out: tuple[NDArray, NDArray], config: StackConfig) -> NDArray:
+    logits, _ = forward(weights, held_out[0], config)
+    return np.array([cross_entropy(z, y) for z, y in zip(logits, held_out[1], strict=True)])
+
+
+def series(watched: Sequence[Watched]) -> dict[str, NDArray]:
+    """Return what was watched as arrays by name, shape (N,); the quantiles as (N, 3)."""
+    return {name: np.array([getattr(point, name) for point in watched]) for name in Watched._fields}
+
+
+def record() -> tuple[recorded.Tree, recorded.Tree]:
+    """Train every arm with every seed and return arguments and series."""
+    task, arms = Task(), {}
+    for name, comparison in COMPARISONS.items():
+        for kind, arm in (("taken", comparison.taken), ("left", comparison.left)):
+            arms.setdefault(arm, []).append(f"{name}, {kind}")
+    measured = {
+        " | ".join(names): {str(s): _short(series(list(run(arm, s)))) for s in SEEDS} for arm, names in arms.items()
+    }
+    arguments = {
+        "task": asdict(task) | {"shortest": SHORTEST, "longest": LONGEST},
+        "steps": STEPS,
+        "every": EVERY,
+        "seeds": list(SEEDS),
+        "quantiles": list(QUANTILES),
+        "arms": {" | ".join(names): asdict(arm) for arm, names in arms.items()},
+    }
+    return arguments, measured
+
+
+def _short(found: dict[str, NDArray]) -> dict[str, NDArray]:
+    """Keep three significant digits, of the loss four: curves on a page show no more."""
+    digits = {name: 4 if name == "loss" else 3 for name in found}
+    return {name: np.vectorize(lambda x, n=digits[name]: float(f"{x:.{n}g}"))(x) for name, x in found.items()}
+
+
+def arm_series(recording: recorded.Recording, comparison: str, kind: str, seed: int) -> Mapping[str, NDArray]:
+    """Return the recorded series of one arm of a comparison.
+
+    Parameters
+    ----------
+    recording : Recording
+        What this module's command wrote.
+    comparison : str
+        A name of `COMPARISONS`.
+    kind : {"taken", "left"}
+        With the measure, or without it.
+    seed : int
+        One of those recorded.
+
+    Raises
+    ------
+    ValueError
+        If there is no such arm or seed.
+    """
+    require.one_of("comparison", comparison, COMPARISONS)
+    require.one_of("kind", kind, ("taken", "left"))
+    require.one_of("seed", str(seed), [str(s) for s in recording.arguments["seeds"]])
+    (found,) = [runs for names, runs in recording.series.items() if f"{comparison}, {kind}" in names.split(" | ")]
+    return found[str(seed)]
+
+
+if __name__ == "__main__":
+    recorded.main(NAME, record, __doc__)
