@@ -37,7 +37,8 @@ def test_head_frames_stand_at_the_chosen_cells():
     assert view.dot.get_xydata().tolist() == [[5, 17]]
     hands = np.array(view.clocks.query_hands.get_segments())
     length = np.linalg.norm(hands[:, 1] - hands[:, 0], axis=-1)
-    np.testing.assert_allclose(length / length.max(), np.abs(data.query_pairs) / np.abs(data.query_pairs).max())
+    sizes = np.abs(data.query_pairs)
+    np.testing.assert_allclose((length / length.max()) ** 2, sizes / sizes.max())
 
 
 def test_parts_lines_are_the_data_and_limits_move_in_steps():

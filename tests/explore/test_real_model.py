@@ -137,7 +137,8 @@ def test_another_passage_is_shown_by_all_panels(shared):
             assert panel.controls[name].max == 6
             assert panel.state[name] <= 6
     assert reading.text.value == "The ferry leaves the old harbour at"
-    assert reading.progress.layout.visibility == "hidden"
+    assert reading.progress.layout.display == "none"
+    assert reading.tokens.value.count("<sub>") == 7
 
 
 def test_presets_and_reset_bring_the_librarys_passage_back(shared):

@@ -50,8 +50,8 @@ class Head:
 class HeadView(View[Head]):
     """Left, the attention map; right, all heads, a row for each layer; below, the clocks of query and key.
 
-    A frame marks the chosen query's row and the chosen head, a dot the chosen key.  A clock's hands are as long as
-    their pairs of channels, and its face is gold where the pair adds to the score, grey where it takes away.
+    A frame marks the chosen query's row and the chosen head, a dot the chosen key.  A clock's hands are the
+    longer the longer its pairs of channels are (by square roots), and its face is gold where the pair adds to the score, grey where it takes away.
     """
 
     size = (680, 520)
@@ -103,7 +103,9 @@ class HeadView(View[Head]):
         height = width * box.height * self.size[1] / (box.width * self.size[0])
         x, y = (COLUMNS - 1) / 2, -(rows - 1) / 2
         self.limits(self.clock_axes, x=(x - width / 2, x + width / 2), y=(y - height / 2, y + height / 2))
-        lengths = [np.abs(turned) / (np.abs(turned).max() or 1.0) for turned in (data.query_pairs, data.key_pairs)]
+        # By square roots: a few pairs are many times as long as the rest.
+        sizes = [np.sqrt(np.abs(turned)) for turned in (data.query_pairs, data.key_pairs)]
+        lengths = [size / (size.max() or 1.0) for size in sizes]
         self.clocks.set_clocks(
             centres,
             np.angle(data.query_pairs),

@@ -43,7 +43,7 @@ class RealModelHeads(PassagePanel[Head]):
             "head": controls.integer("head h", 0, 0, sizes["n_heads"] - 1),
             "query": controls.integer("query token i", min(17, last), 0, last),
             "key": controls.integer("key token j", min(16, last), 0, last),
-            "shown": controls.choice("shown of all heads", [SINK, ENTROPY, OF_QUERY], SINK),
+            "shown": controls.choice("of all heads", [SINK, ENTROPY, OF_QUERY], SINK),
         }
 
     def make_view(self):

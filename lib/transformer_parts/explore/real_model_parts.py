@@ -35,7 +35,7 @@ class RealModelParts(PassagePanel[Parts]):
         return {
             "part": controls.choice("broken", broken, "no RoPE"),
             "token": controls.integer("token t", min(18, last), 1, last),
-            "layer": controls.integer("layer of the gates", 16, 0, self.passage.settings["n_layers"] - 1),
+            "layer": controls.integer("gates of layer", 16, 0, self.passage.settings["n_layers"] - 1),
         }
 
     def make_view(self):

@@ -36,7 +36,7 @@ class Reading:
     ----------
     passage : Passage
         What is shown.
-    text, progress, message
+    text, progress, tokens, message
         The widgets; ``widget`` holds all of them, and several panels may show it.
     """
 
@@ -51,10 +51,10 @@ class Reading:
             style={"description_width": "8.5em"},
             layout={"width": "auto", "min_width": "0"},
         )
-        self.progress = widgets.FloatProgress(0, min=0, max=1, layout={"width": "auto", "visibility": "hidden"})
-        self.message = widgets.HTML()
+        self.progress = widgets.FloatProgress(0, min=0, max=1, layout={"width": "auto", "display": "none"})
+        self.tokens, self.message = widgets.HTML(_numbered(self.passage)), widgets.HTML()
         self.text.observe(lambda change: self._typed(change["new"]), names="value")
-        self.widget = widgets.VBox([self.text, self.progress, self.message])
+        self.widget = widgets.VBox([self.text, self.progress, self.tokens, self.message])
         there = (weights.default_folder() / weights.FILE_NAME).is_file()
         self.text.disabled = not there
         self._say(_PRESENT if there else _ABSENT)
@@ -65,7 +65,7 @@ class Reading:
 
     def read(self, text: str) -> None:
         """Have the model read `text`; on an error keep the passage and say what went wrong."""
-        self.progress.layout.visibility = "visible"
+        self.progress.layout.display = ""
         try:
             for result in self._steps(text):
                 if isinstance(result, Passage):
@@ -78,7 +78,7 @@ class Reading:
         else:
             self._say(_PRESENT)
         finally:
-            self.progress.layout.visibility = "hidden"
+            self.progress.layout.display = "none"
 
     def restore(self) -> None:
         """Show the library's passage."""
@@ -104,7 +104,7 @@ class Reading:
         return read_passage(*self._model, text)
 
     def _show(self, passage: Passage) -> None:
-        self.passage, self.text.value = passage, passage.text
+        self.passage, self.text.value, self.tokens.value = passage, passage.text, _numbered(passage)
         for follower in self._followers:
             follower()
 
@@ -153,3 +153,9 @@ class PassagePanel(Panel[Data]):
         side = body.children[0]
         side.children = (self.reading.widget, *side.children)
         return whole
+
+
+def _numbered(passage: Passage) -> str:
+    """Return the tokens, each with its number, as a paragraph."""
+    tokens = "".join(f"{escape(text)}<sub>{i}</sub>" for i, text in enumerate(passage.token_texts))
+    return f'<p class="tp-note">{tokens}</p>'

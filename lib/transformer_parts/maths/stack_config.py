@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from transformer_parts.maths import require
+from transformer_parts.maths import require, rope
 from transformer_parts.maths.budget_config import DecoderConfig
 from transformer_parts.maths.feedforward import GLU_FAMILY
 from transformer_parts.maths.residual import deepnorm_alpha_beta
@@ -54,6 +54,9 @@ class StackConfig:
         Where the norms stand; "pre" and "sandwich" have one more after the last layer.
     rope_base : float or None
         Base of RoPE's frequencies; ``None``: no RoPE, so that positions are known by the causal mask alone.
+    inv_freq : tuple of float, optional
+        RoPE's frequencies in radians per position, one for each pair of a head, instead of those of `rope_base`: the
+        ones of `context_extension`, say.
     qk_norm : bool
         A norm of the same kind over each head's queries and keys, its gain shared by the heads, before RoPE.
     tied : bool
@@ -95,6 +98,7 @@ class StackConfig:
     norm: str = "rms"
     placement: str = "pre"
     rope_base: float | None = 10000.0
+    inv_freq: tuple[float, ...] | None = None
     qk_norm: bool = False
     tied: bool = True
     eps: float = 1e-5
@@ -117,6 +121,11 @@ class StackConfig:
         if self.rope_base is not None:
             checked["rope_base"] = require.number("rope_base", self.rope_base, above=0)
             require.integer("head_dim", sizes.head_dim, minimum=2, multiple_of=2)
+        if self.inv_freq is not None:
+            if self.rope_base is None:
+                raise require.refusal("inv_freq", "frequencies without RoPE", "a rope_base, or None")
+            frequencies = rope.frequencies_for(sizes.head_dim, checked["rope_base"], self.inv_freq, None)
+            checked["inv_freq"] = tuple(frequencies.tolist())
         if self.placement == "deepnorm":
             by_depth = deepnorm_alpha_beta(sizes.n_layers).alpha
             checked["alpha"] = by_depth if self.alpha is None else require.number("alpha", self.alpha, above=0)

@@ -81,7 +81,8 @@ def layer_forward(weights: Weights, x: NDArray, config: StackConfig) -> tuple[ND
             query, key = norm("q_norm")(query), norm("k_norm")(key)
         if config.rope_base is not None:
             at = np.arange(x.shape[-2])
-            query, key = (rope.rotate(part, at, rope_base=config.rope_base) for part in (query, key))
+            turn = {"rope_base": config.rope_base, "inv_freq": config.inv_freq}
+            query, key = (rope.rotate(part, at, **turn) for part in (query, key))
         kept["query"], kept["key"], kept["value"] = query, key, value
         kept["weights"] = mixing = attention_weights(query, key, causal=config.causal)
         rows = split_heads(mixing, config.n_kv_heads)
