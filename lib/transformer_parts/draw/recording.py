@@ -72,22 +72,24 @@ class Recording:
         self.view, self.drawings = view, Drawings()
         width, height = view._canvas.get_width_height(physical=True)
         self._recorder = Recorder(width, height, view.fig.dpi, self.drawings)
-        self._background = -1
+        # A background for each setting of all limits, until the view asks for new ones.
+        self._backgrounds: dict[tuple, int] = {}
+        view.redraw_background = self._backgrounds.clear
 
     def frame(self, data: object) -> tuple[int, ...]:
         """Return a frame: the numbers of the background and of what each moving artist drew, from back to front."""
         view = self.view
         with view._drawing:
             view.update(data)
-            if view._background is not self:
-                # The view asks for a new background by dropping the one it has.
+            limits = tuple((*axes.get_xlim(), *axes.get_ylim()) for axes in view.fig.axes)
+            if limits not in self._backgrounds:
                 view.fig.draw(self._recorder)
-                view._background, self._background = self, self._recorder.take()
+                self._backgrounds[limits] = self._recorder.take()
             moving = []
             for artist in sorted(view._moving, key=lambda artist: artist.get_zorder()):
                 artist.draw(self._recorder)
                 moving.append(self._recorder.take())
-        return (self._background, *moving)
+        return (self._backgrounds[limits], *moving)
 
 
 class Recorder(RendererAgg):
