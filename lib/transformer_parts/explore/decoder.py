@@ -90,7 +90,7 @@ class DecoderWalk(Panel[Walked]):
     def make_controls(self):
         return {
             "step": controls.integer("step", 8, 0, 17),
-            "entry": controls.integer("batch entry shown", 0, 0, 1),
+            "entry": controls.integer("batch entry", 0, 0, 1),
             "head": controls.integer("head shown", 0, 0, 1),
             "B": controls.integer("B, sequences", 2, 1, 4),
             "T": controls.integer("T, tokens", 3, 1, 8),

@@ -64,7 +64,7 @@ class DecoderTraining(Panel[Losses]):
         return {
             "variant": controls.choice("change", VARIANTS, "no mask"),
             "step": controls.integer("training step", last, 0, last, step=every),
-            "seed": controls.integer("seed of the curves", 0, 0, len(arguments["seeds"]) - 1),
+            "seed": controls.integer("seed, curves", 0, 0, len(arguments["seeds"]) - 1),
         }
 
     def make_view(self):
@@ -98,7 +98,7 @@ class DecoderTraining(Panel[Losses]):
         known, series = data.known_from, self.recording.series[data.variant]
         return [
             Row("ln V, the loss of a uniform guess", number(data.uniform, 4)),
-            Row("least possible here: nothing known of the first segment", number(data.least, 4)),
+            Row("least possible here", number(data.least, 4)),
             Row("usual decoder", number(data.usual[data.look], 4), USUAL),
             Row("this decoder", number(data.honest[data.look], 4), CHOSEN),
             Row("its perplexity, e to the loss", number(np.exp(data.honest[data.look]), 2), CHOSEN),
