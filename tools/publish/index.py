@@ -1,0 +1,54 @@
+"""The first page: what this is, and the notebooks in order, each with its question and a picture."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import nbformat
+
+from publish.page import PROJECT, Link, environment, panel_of, style, with_font
+from publish.prose import Prose, picture
+
+
+def index(paths: Sequence[Path], links: Sequence[Link]) -> str:
+    """Return the first page.  Its words are those of the README and of the start page, the first notebook."""
+    start = nbformat.read(paths[0], as_version=4)
+    questions = _questions(start)
+    readme = (PROJECT / "README.md").read_text("utf-8")
+    entries = []
+    for path, link in zip(paths[1:], links[1:], strict=True):
+        number, _, name = link.title.partition(" · ")
+        prose = Prose(path.parent)
+        entries.append(
+            {
+                "number": number, "name": name, "href": f"{path.stem}.html",
+                "question": prose.html(questions.get(path.name, "")), "still": _still(path),
+            }
+        )  # fmt: skip
+    html = (
+        environment()
+        .get_template("index.html")
+        .render(
+            title=re.match(r"# (.+)", readme)[1],
+            about=Prose(PROJECT).html(readme.split("\n\n")[1]),
+            start=f"{paths[0].stem}.html",
+            entries=entries,
+            style=style(),
+        )
+    )
+    return with_font(html)
+
+
+def _questions(start: nbformat.NotebookNode) -> dict[str, str]:
+    """Return the question that each notebook answers, from the table of the start page."""
+    text = "\n".join(cell.source for cell in start.cells if cell.cell_type == "markdown")
+    return dict(re.findall(r"^\| \[[^\]]+\]\(([\w-]+\.ipynb)\) \| (.+) \|$", text, re.MULTILINE))
+
+
+def _still(path: Path) -> dict | None:
+    notebook = nbformat.read(path, as_version=4)
+    panel = next((found[1] for cell in notebook.cells if (found := panel_of(cell))), None)
+    if panel is not None:
+        return {"source": picture(PROJECT / panel.still, width=680), "alt": panel.alt}
+    found = re.search(r"!\[([^\]]+)\]\(([^)]+\.png)\)", "".join(cell.source for cell in notebook.cells))
+    return found and {"source": picture(path.parent / found[2], width=680), "alt": found[1]}

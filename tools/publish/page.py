@@ -1,0 +1,166 @@
+"""One notebook as one page: prose, code, stored outputs, and its explorers alive."""
+
+import base64
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape, unescape
+from pathlib import Path
+
+import nbformat
+from fontTools import subset
+from fontTools.ttLib import TTFont
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from publish.prose import Prose, code, picture
+from publish.ranges import Explorer, Limits, options
+from transformer_parts.explore.catalogue import PANELS
+from transformer_parts.explore.panel import Panel
+
+PROJECT = Path(__file__).resolve().parents[2]
+FRONT = PROJECT / "lib" / "transformer_parts" / "explore" / "front"
+_HERE = Path(__file__).parent
+#: Most bytes of a page.
+MOST_BYTES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Link:
+    """A page of the site: the file's name without its ending, and the title."""
+
+    stem: str
+    title: str
+
+
+def environment() -> Environment:
+    """Return the environment of the templates; what they print is escaped unless it is said to be HTML."""
+    loader = FileSystemLoader(_HERE / "templates")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def title_of(notebook: nbformat.NotebookNode) -> str:
+    """Return the title of a notebook, its first heading."""
+    return re.match(r"# (.+)", notebook.cells[0].source)[1]
+
+
+def panel_of(cell: nbformat.NotebookNode) -> tuple[str, type[Panel]] | None:
+    """Return the name and the class of the panel that a cell shows, or None."""
+    found = re.fullmatch(r"(\w+) = (\w+)\(\)\n\1", cell.source.strip())
+    kinds = {panel.__name__: panel for panel in PANELS}
+    if found is None or "explorer" not in cell.metadata.get("tags", ()) or found[2] not in kinds:
+        return None
+    return found[1], kinds[found[2]]
+
+
+def page(path: Path, links: Sequence[Link], limits: Limits | None = None) -> tuple[str, list[Explorer]]:
+    """Return the page of a notebook, and the explorers in it.
+
+    Parameters
+    ----------
+    path : Path
+        The notebook.
+    links : sequence of Link
+        The pages of the site, in order; the notebook is one of them.
+    limits : Limits, optional
+        How much of each explorer is kept.
+    """
+    notebook = nbformat.read(path, as_version=4)
+    shown = [found for cell in notebook.cells if (found := panel_of(cell))]
+    prose = Prose(path.parent, {Path(panel.still).name for _, panel in shown})
+    blocks, explorers = [], {}
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            blocks.append({"kind": "prose", "html": prose.html(cell.source)})
+        elif found := panel_of(cell):
+            explorers[found[0]] = Explorer(found[1](), limits)
+            blocks.append({"kind": "explorer", "code": code(cell.source), **_explorer(found[0], explorers[found[0]])})
+        else:
+            outputs = [_output(output, prose) for output in cell.outputs]
+            blocks.append({"kind": "code", "code": code(cell.source), "outputs": outputs})
+    at = [link.stem for link in links].index(path.stem)
+    html = (
+        environment()
+        .get_template("page.html")
+        .render(
+            title=title_of(notebook),
+            blocks=blocks,
+            headings=[heading for heading in prose.headings if heading[0] == 2],
+            previous=links[at - 1] if at else None,
+            following=links[at + 1] if at + 1 < len(links) else None,
+            packs={name: explorer.pack.decode() for name, explorer in explorers.items()},
+            modules={name: _module(name) for name in ("drawing.js",)} if explorers else {},
+            script=(FRONT / "page.js").read_text("utf-8") if explorers else "",
+            style=style(),
+            font=None,
+        )
+    )
+    return with_font(html), list(explorers.values())
+
+
+def style() -> str:
+    """Return the style of all pages."""
+    return (_HERE / "templates" / "style.css").read_text("utf-8")
+
+
+def with_font(html: str) -> str:
+    """Return the page with the characters of its formulas as a font of its own."""
+    text = "".join(re.findall(r"<math.*?</math>", html, re.DOTALL))
+    letters = frozenset(unescape(re.sub("<[^>]*>", "", text)))
+    return html.replace("/*font*/", f"url(data:font/woff;base64,{_font(letters)})") if letters else html
+
+
+@cache
+def _font(letters: frozenset[str]) -> str:
+    font = TTFont(_HERE / "fonts" / "formulas.woff")
+    # Letters of variables are taken from the plane of italics.
+    wanted = {ord(letter) for letter in letters}
+    wanted |= {0x1D434 + ord(c) - ord("A") for c in letters if "A" <= c <= "Z"}
+    wanted |= {0x1D44E + ord(c) - ord("a") for c in letters if "a" <= c <= "z"} | {0x210E}
+    wanted |= {0x1D6FC + ord(c) - ord("α") for c in letters if "α" <= c <= "ω"} | {0x1D716, 0x1D717, 0x1D719}
+    kept = subset.Options(layout_features=["*"], hinting=False, notdef_outline=True)
+    subsetter = subset.Subsetter(kept)
+    subsetter.populate(unicodes=wanted)
+    subsetter.subset(font)
+    font.flavor = "woff"
+    buffer = io.BytesIO()
+    font.save(buffer)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def _module(name: str) -> str:
+    source = (FRONT / name).read_bytes()
+    return "data:text/javascript;base64," + base64.b64encode(source).decode()
+
+
+def _explorer(name: str, explorer: Explorer) -> dict:
+    panel, start = explorer.panel, explorer.starts[0]
+    panel.reset()
+    controls = []
+    for key, control in panel.controls.items():
+        moved = start.ranges.get(key)
+        kind = "range" if "Slider" in type(control).__name__ else "box" if not hasattr(control, "options") else "menu"
+        controls.append(
+            {
+                "name": key, "label": control.description, "kind": kind, "value": start.labels[key], "range": moved,
+                "widest": max(len(label) for label, _ in options(control)), "plays": key == panel.play,
+            }
+        )  # fmt: skip
+    return {
+        "name": name, "alt": panel.alt, "size": panel.view.size, "still": picture(PROJECT / panel.still),
+        "controls": controls, "presets": list(explorer.settings), "table": explorer.table(),
+        "thinned": explorer.thinned, "interval": panel.play_interval,
+    }  # fmt: skip
+
+
+def _output(output: nbformat.NotebookNode, prose: Prose) -> str:
+    """Return a stored output as HTML: the richest of its texts."""
+    if output.output_type == "stream":
+        return f'<pre class="output" tabindex="0">{escape(output.text)}</pre>'
+    data = output.data
+    if "text/html" in data:
+        return f'<div class="output">{data["text/html"]}</div>'
+    if "text/markdown" in data:
+        return f'<div class="output source">{prose.html(data["text/markdown"])}</div>'
+    return f'<pre class="output" tabindex="0">{escape(data["text/plain"])}</pre>'
