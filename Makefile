@@ -9,7 +9,7 @@ START := notebooks/en/00_start_here.ipynb
 # The superuser of a container may start JupyterLab; nobody else needs the flag.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test test-fast oracles chromium model weights bench bench-browser bench-model notebooks stills excerpt lint clean
+.PHONY: help lab test test-fast oracles chromium model weights bench bench-browser bench-model notebooks stills site excerpt lint clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## */make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -75,6 +75,9 @@ weights: model
 model: $(VENV)/.installed ## fetch the real model's weights (90 MB) into weights/, once, and verify them
 	$(BIN)/python -m transformer_parts.models.weights
 
+site: $(VENV)/.installed ## build site/: every notebook as a page that needs no kernel and no network
+	$(BIN)/python tools/make_site.py
+
 excerpt: weights ## write the committed excerpt and measurements of the real model anew
 	$(BIN)/python -m transformer_parts.models.make_excerpt
 	$(BIN)/python -m transformer_parts.models.make_rope_layout
@@ -84,4 +87,4 @@ lint: $(VENV)/.installed ## format and check the code
 	$(BIN)/ruff check --fix
 
 clean: ## remove the virtual environment and everything generated
-	rm -rf $(VENV) screenshots bench-results .pytest_cache .ruff_cache
+	rm -rf $(VENV) site screenshots bench-results .pytest_cache .ruff_cache
