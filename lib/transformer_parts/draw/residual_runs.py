@@ -63,8 +63,8 @@ class WarmUpView(View[WarmAndCold]):
 
     size = (680, 520)
     n_seeds, n_steps = 2, 160
-    rms = (0.1, 100.0)
-    gradient = (1e-4, 100.0)
+    rms = (0.0, 8.0)
+    gradient = (1e-3, 10.0)
 
     def build(self) -> None:
         self.loss = theme.style(self.fig.add_axes((0.125, 0.685, 0.855, 0.295)), x="$t$", y=r"$\mathcal{L}$")
@@ -79,8 +79,10 @@ class WarmUpView(View[WarmAndCold]):
             self.fig.add_axes((0.125, 0.105, 0.855, 0.215)), x="$l$", y=r"$\Vert\partial\mathcal{L}/\partial W_l\Vert$"
         )
         for axes, limits in ((self.middle, self.rms), (self.below, self.gradient)):
-            axes.set(yscale="log", xlim=(-0.3, 6.3), ylim=limits, xticks=range(7))
-            axes.minorticks_off()
+            axes.set(xlim=(-0.3, 6.3), ylim=limits, xticks=range(7))
+        self.below.set_yscale("log")
+        self.below.set_yticks([1e-3, 1e-2, 1e-1, 1, 10])
+        self.below.minorticks_off()
         self.middle.tick_params(labelbottom=False)
         for axes in (self.loss, self.middle, self.below):
             axes.yaxis.set_label_coords(-0.085, 0.5)
