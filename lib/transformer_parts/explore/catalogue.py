@@ -25,6 +25,7 @@ from transformer_parts.explore.real_model_parts import RealModelParts
 from transformer_parts.explore.relative_bias import T5Buckets
 from transformer_parts.explore.relative_bias_slopes import AlibiSlopes
 from transformer_parts.explore.relative_bias_weights import BiasAndWeights
+from transformer_parts.explore.residual import PlacementDepth, PlacementLayers, PlacementRuns
 from transformer_parts.explore.rope import RopeClocks, RopePlane
 from transformer_parts.explore.rope_layout import RopeLayouts
 from transformer_parts.explore.rope_layout_heads import RopeLayoutHeads
@@ -55,6 +56,9 @@ PANELS: tuple[type[Panel], ...] = (
     NormBars,
     NormSphere,
     NormResidual,
+    PlacementLayers,
+    PlacementDepth,
+    PlacementRuns,
     ActivationCurves,
     DeadUnits,
     GatedChannels,
