@@ -58,6 +58,7 @@ chromium:
 
 bench: $(VENV)/.oracles ## compare the speed of the maths with a copy and with PyTorch
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/bench_training.py
 
 bench-browser: $(VENV)/.installed chromium ## compare the explorers' response with interact, in Chromium
 	$(BIN)/python benchmarks/bench_browser.py
