@@ -88,7 +88,7 @@ def test_update_changes_the_picture_and_keeps_the_artists(view):
     assert all(one is other for one, other in zip(before, after, strict=True))
 
 
-def test_background_is_drawn_again_only_for_other_limits(view, backgrounds):
+def test_background_is_drawn_only_for_limits_not_seen_before(view, backgrounds):
     view.frame(([0, 1], 1))
     assert len(backgrounds) == 1
     view.frame(([1, 0], 1))
@@ -98,6 +98,9 @@ def test_background_is_drawn_again_only_for_other_limits(view, backgrounds):
     assert len(backgrounds) == 2
     view.frame(([0, 1, 2], 2))
     assert len(backgrounds) == 3
+    known = view.frame(([0, 1], 1)), view.frame(([0, 1], 2))
+    assert len(backgrounds) == 3
+    assert known == (LineView().frame(([0, 1], 1)), LineView().frame(([0, 1], 2)))
     view.frame(([2, 1, 2], 2))
     assert len(backgrounds) == 3
     view.redraw_background()

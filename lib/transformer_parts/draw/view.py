@@ -8,9 +8,9 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
 
 from transformer_parts.draw import frame, theme
+from transformer_parts.draw.background import Backgrounds
 
 Data = TypeVar("Data")
 
@@ -48,7 +48,7 @@ class View(ABC, Generic[Data]):
         self.fig = Figure(figsize=(width / CSS_DPI, height / CSS_DPI), dpi=CSS_DPI * scale, facecolor=theme.PAPER)
         self._canvas = FigureCanvasAgg(self.fig)
         self._moving: list[Artist] = []
-        self._background = None
+        self._backgrounds = Backgrounds()
         with self._drawing:
             self.build()
 
@@ -67,15 +67,14 @@ class View(ABC, Generic[Data]):
         return artist
 
     def limits(self, axes: Axes, *, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> None:
-        """Set the limits of axes; where they differ from the present ones the background is drawn again."""
+        """Set the limits of axes; a background is kept for each of the last settings of them all."""
         for wanted, present, change in ((x, axes.get_xlim(), axes.set_xlim), (y, axes.get_ylim(), axes.set_ylim)):
             if wanted is not None and tuple(wanted) != tuple(present):
                 change(wanted)
-                self._background = None
 
     def redraw_background(self) -> None:
         """Have the next frame draw its background anew, after a change to anything that does not move."""
-        self._background = None
+        self._backgrounds.clear()
 
     def frame(self, data: Data) -> bytes:
         """Return the picture of the data, encoded for the page (see `frame.LIVE_FORMAT`)."""
@@ -97,13 +96,10 @@ class View(ABC, Generic[Data]):
 
     def _draw(self, data: Data) -> None:
         self.update(data)
-        if self._background is None:
+        look = tuple((*axes.get_xlim(), *axes.get_ylim()) for axes in self.fig.axes)
+        if not self._backgrounds.restore(look, self._canvas):
             self._canvas.draw()
-            # Not `fig.bbox`: 4.6 inches at 200 dots are a hair less than 920, and the topmost row would be lost.
-            width, height = self._canvas.get_width_height(physical=True)
-            self._background = self._canvas.copy_from_bbox(Bbox.from_bounds(0, 0, width, height))
-        else:
-            self._canvas.restore_region(self._background)
+            self._backgrounds.keep(look, self._canvas)
         renderer = self._canvas.get_renderer()
         for artist in sorted(self._moving, key=Artist.get_zorder):
             artist.draw(renderer)
