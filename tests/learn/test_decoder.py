@@ -8,13 +8,13 @@ import math
 import numpy as np
 import pytest
 
-from transformer_parts.learn import decoder as exercises
+from transformer_parts.learn import decoder, decoder_loss
 from transformer_parts.maths.decoder import DecoderLayer
 
 EXERCISES = {
-    "DECODER_LAYER": exercises.DECODER_LAYER,
-    "NEXT_TOKEN_LOSS": exercises.NEXT_TOKEN_LOSS,
-    "CAUSAL_MASK": exercises.CAUSAL_MASK,
+    "DECODER_LAYER": decoder.DECODER_LAYER,
+    "NEXT_TOKEN_LOSS": decoder_loss.NEXT_TOKEN_LOSS,
+    "CAUSAL_MASK": decoder_loss.CAUSAL_MASK,
 }
 
 
@@ -67,4 +67,4 @@ def test_the_layer_is_the_librarys_where_all_tokens_stand_at_position_0(rng):
         **dict(zip(("w_gate", "w_up", "w_down"), ffn, strict=True)), n_heads=1, n_kv_heads=1,
     )  # fmt: skip
     wanted = layer(x, np.zeros(5))
-    np.testing.assert_allclose(exercises.DECODER_LAYER.solution(x, w_q, w_k, w_v, w_o, *ffn), wanted, atol=1e-11)
+    np.testing.assert_allclose(decoder.DECODER_LAYER.solution(x, w_q, w_k, w_v, w_o, *ffn), wanted, atol=1e-11)
