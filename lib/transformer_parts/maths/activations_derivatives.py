@@ -107,7 +107,7 @@ def silu_derivative(x: ArrayLike) -> NDArray:
     >>> silu_derivative([-1.0, 0.0, 1.0]).round(6).tolist()
     [0.072329, 0.5, 0.927671]
     """
-    return blockwise(_silu_derivative, x)
+    return blockwise(lambda t: logistic(t) * (1 + t * logistic(-t)), x)
 
 
 def swish_derivative(x: ArrayLike, beta: float = 1.0) -> NDArray:
@@ -142,7 +142,12 @@ def swish_derivative(x: ArrayLike, beta: float = 1.0) -> NDArray:
     [0.5, 0.5, 0.5]
     """
     beta = require.number("beta", beta, minimum=0, maximum=MOST_BETA)
-    return blockwise(lambda t: _silu_derivative(steepened(t, beta)), x)
+
+    def slope(t: NDArray) -> NDArray:
+        u = steepened(t, beta)
+        return logistic(u) * (1 + u * logistic(-u))
+
+    return blockwise(slope, x)
 
 
 def gelu_derivative(x: ArrayLike) -> NDArray:
@@ -226,7 +231,3 @@ def gelu_tanh_derivative(x: ArrayLike) -> NDArray:
         return logistic(u) * (1 + near * slope * logistic(-u))
 
     return blockwise(by_tanh, x)
-
-
-def _silu_derivative(t: NDArray) -> NDArray:
-    return logistic(t) * (1 + t * logistic(-t))
