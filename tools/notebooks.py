@@ -5,7 +5,7 @@
 Without names all of notebooks/ is taken; --form writes them back without running them.
 
 The committed form: outputs of text are kept, so that they can be read on GitHub and compared by nbval; the outputs of
-explorers (tag "explorer") are dropped, because a widget without its state shows an error, and a still stands above
+explorers (tags "explorer", "live-run", "sheet") are dropped, because a widget without its state shows an error, and a still stands above
 them; nothing that changes from run to run (times, widget state) is stored, and cells are numbered from 1.
 """
 
@@ -38,7 +38,7 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             # Counted from 1, as in a fresh run: nbval refuses outputs of a cell without a number.
             number += 1
             cell.execution_count = number
-            cell.outputs = [] if "explorer" in tags else [_bare(output, number) for output in cell.outputs]
+            cell.outputs = [] if {"explorer", "live-run", "sheet"} & set(tags) else [_bare(output, number) for output in cell.outputs]
     return notebook
 
 

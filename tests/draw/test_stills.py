@@ -8,7 +8,7 @@ import pytest
 import stills
 from PIL import Image
 
-from transformer_parts.explore.catalogue import PANELS
+from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 
 PROJECT = Path(__file__).parents[2]
 # Root mean square of the differences of pixels, of 255 levels.  The same matplotlib draws the same pixels; another
@@ -47,6 +47,12 @@ def test_still_is_the_panel_as_it_begins(panel, committed, tmp_path):
     if found > TOLERANCE:
         Image.fromarray(np.abs(now - committed).astype(np.uint8)).save(tmp_path / "difference.png")
     assert found <= TOLERANCE, f"`make stills` draws {panel.still} differently; see {tmp_path}/difference.png"
+
+
+@pytest.mark.parametrize("kind", LIVE_RUNS, ids=lambda kind: kind.__name__)
+def test_still_is_the_live_run_before_it_is_started(kind):
+    committed = pixels((PROJECT / kind.still).read_bytes())
+    assert difference(pixels(stills.still(kind())), committed) <= TOLERANCE
 
 
 def test_tolerance_tells_presets_from_the_beginning(panel, committed):

@@ -16,7 +16,8 @@ import notebooks
 import pytest
 
 import transformer_parts
-from transformer_parts.explore.catalogue import PANELS
+from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
+from transformer_parts.explore.interview import SHEETS
 
 PROJECT = Path(__file__).parents[2]
 MOST_LINES = 12
@@ -42,7 +43,22 @@ CODE_OF_SECTION = (
     ("Your turn", r"\.check\("),
     ("Sources", r"^$"),
 )
+# The interview page teaches no concept of its own: it has sheets in place of explorers, and sections for them.
+INTERVIEW = "17_interview"
+INTERVIEW_HEADINGS = ("Question", "The questions", "Drills", "Spot the wrong claim", "Mock interview", "In code", "Sources")
+CODE_OF_INTERVIEW = (
+    ("The questions", r"\bQuestionCards\("),
+    ("Drills", r"\bDrillSheet\("),
+    ("Spot the wrong claim", r"\bClaimRound\("),
+    ("Mock interview", r"\bMockSheet\("),
+    ("In code", r"\bshow\("),
+    ("Sources", r"^$"),
+)
 EXPLORER_TAGS = ("explorer", "nbval-ignore-output")
+# Questions, drills and interviews have no picture, so no still, and are driven by tests of their own.
+SHEET_TAGS = ("nbval-ignore-output", "sheet")
+# What the reader starts isn't started by a run of the notebook, and isn't driven as the explorers are.
+LIVE_TAGS = ("live-run", "nbval-ignore-output")
 # A cell that measures prints what no other run repeats; it is run and its output is not compared.
 TIMING_TAGS = ("nbval-ignore-output", "timing")
 # Modules that reach out of the notebook; the library's own way to the network is among them.
@@ -65,6 +81,11 @@ class Notebook(NamedTuple):
     def is_concept(self) -> bool:
         """Whether it teaches one concept; numbers below 01 lead through the others."""
         return not self.path.stem.startswith("00")
+
+    @property
+    def is_interview(self) -> bool:
+        """Whether it is the interview page."""
+        return self.path.stem == INTERVIEW
 
     @property
     def code(self) -> list[nbformat.NotebookNode]:
@@ -116,18 +137,21 @@ def skeleton_is_whole_and_in_order(notebook: Notebook) -> Iterator[str]:
     if titles and not titles[0].startswith(f"{notebook.path.stem[:2]} · "):
         yield f"title {titles[0]!r}, want it to begin with the number of the file"
     headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    if tuple(headings) != HEADINGS:
-        yield f"headings {', '.join(headings)}; want {', '.join(HEADINGS)}"
+    wanted = INTERVIEW_HEADINGS if notebook.is_interview else HEADINGS
+    if tuple(headings) != wanted:
+        yield f"headings {', '.join(headings)}; want {', '.join(wanted)}"
 
 
 def sections_hold_their_code(notebook: Notebook) -> Iterator[str]:
     if not notebook.is_concept:
         return
     found = sections(notebook)
-    for heading, wanted in CODE_OF_SECTION:
+    for heading, wanted in CODE_OF_INTERVIEW if notebook.is_interview else CODE_OF_SECTION:
         code = "\n".join(cell.source for cell in found.get(heading, []) if cell.cell_type == "code")
         if not re.search(wanted, code, re.MULTILINE):
             yield f"{heading}: no code that matches {wanted}"
+    if notebook.is_interview:
+        return
     if not any("explorer" in cell.metadata.get("tags", []) for cell in found.get("Picture first", [])):
         yield "Picture first: no explorer"
 
@@ -136,7 +160,7 @@ def prose_comes_first(notebook: Notebook) -> Iterator[str]:
     if not notebook.node.cells or notebook.node.cells[0].cell_type != "markdown":
         yield "the first cell is no prose"
     for before, cell in zip(notebook.node.cells, notebook.node.cells[1:], strict=False):
-        if "explorer" in cell.metadata.get("tags", []) and before.cell_type != "markdown":
+        if {"explorer", "live-run", "sheet"} & set(cell.metadata.get("tags", [])) and before.cell_type != "markdown":
             yield f"{cell.id}: no prose above the explorer"
 
 
@@ -253,7 +277,7 @@ def definitions_are_the_readers_own(notebook: Notebook) -> Iterator[str]:
 
 def panels_of(notebook: Notebook) -> Iterator[tuple[int, nbformat.NotebookNode, type | None]]:
     """Yield index, cell and panel class of the cells that show a panel, and of those tagged as if they did."""
-    kinds = {panel.__name__: panel for panel in PANELS}
+    kinds = {panel.__name__: panel for panel in (*PANELS, *LIVE_RUNS, *SHEETS)}
     instances = {}
 
     def panel_of(node):
@@ -281,7 +305,9 @@ def explorers_are_tagged(notebook: Notebook) -> Iterator[str]:
     explorers = {cell.id: panel for _, cell, panel in panels_of(notebook)}
     for cell in notebook.node.cells:
         tags = cell.metadata.get("tags", [])
-        wanted = list(EXPLORER_TAGS) if cell.id in explorers else []
+        kind = explorers.get(cell.id)
+        tags_of_kind = LIVE_TAGS if kind in LIVE_RUNS else SHEET_TAGS if kind in SHEETS else EXPLORER_TAGS
+        wanted = list(tags_of_kind) if cell.id in explorers else []
         if cell.cell_type == "code" and cell.id not in explorers and sorted(tags) == sorted(TIMING_TAGS):
             if not re.search(r"\b(timeit|perf_counter)\(", cell.source):
                 yield f"{cell.id}: tagged as timing and measures no time"
@@ -290,13 +316,14 @@ def explorers_are_tagged(notebook: Notebook) -> Iterator[str]:
             yield f"{cell.id}: tags {tags}, want {wanted}"
         if explorers.get(cell.id, cell) is None:
             yield f"{cell.id}: tagged as explorer and shows none of the catalogue"
-    if len(explorers) > MOST_PANELS:
-        yield f"{len(explorers)} explorers, want at most {MOST_PANELS}"
+    count = sum(panel not in (*LIVE_RUNS, *SHEETS) for panel in explorers.values())
+    if count > MOST_PANELS:
+        yield f"{count} explorers, want at most {MOST_PANELS}"
 
 
 def explorers_stand_below_their_stills(notebook: Notebook) -> Iterator[str]:
     for index, cell, panel in panels_of(notebook):
-        if panel is None:
+        if panel is None or panel in SHEETS:
             continue
         above = notebook.node.cells[index - 1] if index else None
         found = images(above) if above and above.cell_type == "markdown" else []
@@ -436,7 +463,8 @@ def test_notebooks_refer_to_notebooks_that_are_there():
 def test_every_panel_is_shown_in_one_notebook():
     for folder in {notebook.path.parent for notebook in NOTEBOOKS}:
         shown = [panel for n in NOTEBOOKS if n.path.parent == folder for _, _, panel in panels_of(n) if panel]
-        assert sorted(panel.__name__ for panel in shown) == sorted(panel.__name__ for panel in PANELS)
+        there = (*PANELS, *LIVE_RUNS, *SHEETS)
+        assert sorted(panel.__name__ for panel in shown) == sorted(panel.__name__ for panel in there)
 
 
 # ---------------------------------------------------------------- the rules can fail
@@ -454,6 +482,18 @@ def code(text: str, *, tags: tuple[str, ...] = (), printed: str = "") -> nbforma
     outputs = [nbformat.v4.new_output("stream", name="stdout", text=printed)] if printed else []
     metadata = {"tags": list(tags)} if tags else {}
     return nbformat.v4.new_code_cell(text, metadata=metadata, outputs=outputs)
+
+
+def live_run(*, tags: tuple[str, ...] = LIVE_TAGS) -> nbformat.NotebookNode:
+    return code(f"live = {LIVE_RUNS[0].__name__}()\nlive", tags=tags)
+
+
+def sheet(kind: type = SHEETS[0], *, tags: tuple[str, ...] = SHEET_TAGS) -> nbformat.NotebookNode:
+    return code(f"sheet = {kind.__name__}()\nsheet", tags=tags)
+
+
+def interview(*cells: nbformat.NotebookNode) -> Notebook:
+    return made(prose("# 17 · Made"), *cells, name=INTERVIEW)
 
 
 def output(kind: str, **content) -> nbformat.NotebookNode:
@@ -582,6 +622,17 @@ REFUSED = [
     (explorers_are_tagged, made(code(f"from transformer_parts.explore import rope\nrope.{PANEL.__name__}()"))),
     (explorers_are_tagged, made(code("1 + 1", tags=TIMING_TAGS))),
     (explorers_are_tagged, made(*[explorer()] * 4)),
+    (explorers_are_tagged, made(explorer(tags=LIVE_TAGS))),
+    (explorers_are_tagged, made(live_run(tags=EXPLORER_TAGS))),
+    (explorers_are_tagged, made(live_run(tags=()))),
+    (prose_comes_first, made(prose(START), code("1 + 1"), live_run())),
+    (explorers_are_tagged, made(sheet(tags=EXPLORER_TAGS))),
+    (explorers_are_tagged, made(explorer(tags=SHEET_TAGS))),
+    (explorers_are_tagged, made(code("1 + 1", tags=SHEET_TAGS))),
+    (prose_comes_first, made(prose(START), code("1 + 1"), sheet())),
+    (skeleton_is_whole_and_in_order, interview(*(prose(f"## {heading}") for heading in HEADINGS))),
+    (sections_hold_their_code, interview(*(prose(f"## {heading}") for heading in INTERVIEW_HEADINGS))),
+    (explorers_stand_below_their_stills, made(live_run())),
     (explorers_stand_below_their_stills, made(explorer())),
     (explorers_stand_below_their_stills, made(prose(STILL), code("1 + 1"), explorer())),
     (explorers_stand_below_their_stills, made(prose("No still"), explorer())),
@@ -635,6 +686,10 @@ PASSED = [
     (definitions_are_the_readers_own, made(code('def rotate(x):\n    """Write."""\n    ...\nE.check(rotate)'))),
     (links_lead_somewhere, made(prose("$a[i](x)$".replace("](", "] (")), prose("[code](../../lib)"))),
     (explorers_are_tagged, made(code(f"p = {PANEL.__name__}()\np.reset()"))),
+    (explorers_are_tagged, made(*[explorer()] * 3, live_run())),
+    (explorers_are_tagged, interview(*(sheet(kind) for kind in SHEETS))),
+    (explorers_stand_below_their_stills, interview(sheet())),
+    (skeleton_is_whole_and_in_order, interview(*(prose(f"## {heading}") for heading in INTERVIEW_HEADINGS))),
     (skeleton_is_whole_and_in_order, made(prose("# Start here"), prose("## What there is"), name="00_start")),
 ]
 

@@ -13,7 +13,8 @@ import notebooks
 import pytest
 from nbclient import NotebookClient
 
-from transformer_parts.explore.catalogue import PANELS
+from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
+from transformer_parts.explore.interview import SHEETS
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 STATE = "application/vnd.jupyter.widget-state+json"
@@ -65,19 +66,20 @@ def test_no_widget_holds_an_error(run):
 
 
 def test_explorers_are_shown_with_a_picture_and_its_words(run):
-    explorers = [cell for cell in run.cells if "explorer" in cell.metadata.get("tags", [])]
+    explorers = [cell for cell in run.cells if {"explorer", "live-run", "sheet"} & set(cell.metadata.get("tags", []))]
     assert len(views(run)) == len(explorers)
     for output in views(run):
         assert output.data[VIEW]["model_id"] in states(run)
-        assert output.data["image/png"]
-        assert output.data["text/plain"] in [panel.alt for panel in PANELS]
+        words = output.data["text/plain"]
+        assert words in [kind.alt for kind in (*PANELS, *LIVE_RUNS, *SHEETS)]
+        assert ("image/png" in output.data) == (words not in [sheet.alt for sheet in SHEETS])
 
 
 def test_no_output_widget_and_no_panel_beside_those_shown(run):
     """Cells that print into an ``Output`` hung front ends; each panel has one live picture."""
     models = [state["model"] for state in states(run).values()]
     assert "OutputModel" not in models
-    assert models.count("ImageModel") == len(views(run))
+    assert models.count("ImageModel") == sum("image/png" in output.data for output in views(run))
 
 
 def test_widgets_are_of_ipywidgets_alone(run):

@@ -1,4 +1,4 @@
-"""The explorers there are: the sweep of the tests, the stills and the benchmarks go through this list."""
+"""The explorers there are: the sweep of the tests, the stills and the benchmarks go through these lists."""
 
 from transformer_parts.explore.activations import ActivationCurves, DeadUnits
 from transformer_parts.explore.budget import BudgetTally
@@ -13,6 +13,7 @@ from transformer_parts.explore.decoder import DecoderWalk
 from transformer_parts.explore.decoder_causality import DecoderCausality
 from transformer_parts.explore.decoder_training import DecoderTraining
 from transformer_parts.explore.feedforward import GatedChannels, PositionChanges, RealGates
+from transformer_parts.explore.live_run import LiveRun
 from transformer_parts.explore.norms import NormBars, NormResidual, NormSphere
 from transformer_parts.explore.order import Reordering
 from transformer_parts.explore.panel import Panel
@@ -32,6 +33,10 @@ from transformer_parts.explore.rope_layout_heads import RopeLayoutHeads
 from transformer_parts.explore.rope_scores import RopeScores
 from transformer_parts.explore.rope_scores_heads import RopeHeads
 from transformer_parts.explore.rope_scores_spectrum import RopeSpectrum
+from transformer_parts.explore.stability import StreamDepth
+from transformer_parts.explore.stability_live import LiveTraining
+from transformer_parts.explore.stability_logits import LogitGrowth
+from transformer_parts.explore.stability_runs import RecordedRuns
 
 PANELS: tuple[type[Panel], ...] = (
     Reordering,
@@ -70,7 +75,13 @@ PANELS: tuple[type[Panel], ...] = (
     DecoderWalk,
     DecoderCausality,
     DecoderTraining,
+    StreamDepth,
+    LogitGrowth,
+    RecordedRuns,
     RealModelStream,
     RealModelHeads,
     RealModelParts,
 )
+
+#: What the reader starts; not driven by the sweep.
+LIVE_RUNS: tuple[type[LiveRun], ...] = (LiveTraining,)

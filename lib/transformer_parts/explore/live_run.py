@@ -113,6 +113,11 @@ class LiveRun(ABC, Generic[Record, Data]):
         return tuple(self._records)
 
     @property
+    def shown(self) -> Data:
+        """What the picture shows."""
+        return self._shown
+
+    @property
     def running(self) -> bool:
         """Whether a run is under way."""
         return self._worker is not None

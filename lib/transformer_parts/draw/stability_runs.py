@@ -1,0 +1,179 @@
+"""Training runs with and without a measure: the loss, and one more quantity that is watched."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from numpy.typing import NDArray
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.view import View
+
+TAKEN, LEFT = theme.FIRST, theme.SECOND
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One quantity of one run.
+
+    Attributes
+    ----------
+    steps : ndarray, shape (N,)
+        Where its points are.
+    loss, watched : ndarray, shape (N,)
+        The loss, and the other quantity.
+    band : tuple of two (N,) ndarrays or None
+        Where the quantity has a spread: its lower and upper quantile.
+    """
+
+    steps: NDArray
+    loss: NDArray
+    watched: NDArray
+    band: tuple[NDArray, NDArray] | None = None
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Runs with a measure and without it.
+
+    Attributes
+    ----------
+    taken, left : tuple of Curve
+        The chosen run first; others (other seeds, or the run before) after it.
+    guess : float
+        The loss of equal logits, ln V.
+    last : int
+        The last step of a whole run.
+    symbol : str
+        The quantity's, in mathtext.
+    logarithmic : bool
+        Scale of the quantity.
+    limits : tuple of two floats
+        Of the quantity.
+    highest_loss : float
+        Of the loss's axis.
+    place : int or None
+        The step whose numbers stand in the table.
+    line : float or None
+        A level of the quantity to compare with (the norm that gradients are clipped to).
+    """
+
+    taken: tuple[Curve, ...]
+    left: tuple[Curve, ...]
+    guess: float
+    last: int
+    symbol: str
+    logarithmic: bool
+    limits: tuple[float, float]
+    highest_loss: float
+    place: int | None = None
+    line: float | None = None
+
+
+class RunsView(View[Runs]):
+    """Above the loss, dotted that of a guess; below the quantity; blue with the measure, red without.
+
+    The chosen run is thick and has a marker at the place; others are thin.
+    """
+
+    size = (680, 460)
+    most = 3
+
+    def build(self) -> None:
+        self.loss_axes = self._axes(0.575, r"$\mathcal{L}$")
+        self.watched_axes = self._axes(0.115, "")
+        self.loss_axes.tick_params(labelbottom=False)
+        self.watched_axes.set_xlabel("$t$", fontsize=theme.SYMBOL, labelpad=-1)
+        self.symbol = self.watched_axes.texts[0]
+        self.guess = self._line(self.loss_axes, theme.INK, linestyle=":")
+        self.line = self._line(self.watched_axes, theme.INK, linestyle=(0, (4, 2)), linewidth=theme.THIN)
+        self.places = [self._line(axes, theme.INK, linewidth=theme.THIN) for axes in self._both]
+        self.bands = {
+            colour: self.moving(
+                self.watched_axes.fill_between([0.0], [0.0], [0.0], color=colour, alpha=0.2, linewidth=0)
+            )
+            for colour in (LEFT, TAKEN)
+        }
+        self.curves = {
+            (axes, colour): [
+                self._line(axes, colour, linewidth=theme.LINE if i == 0 else theme.THIN, alpha=1 if i == 0 else 0.55)
+                for i in range(self.most)
+            ]
+            for axes in self._both
+            for colour in (LEFT, TAKEN)
+        }
+        self.marks = {
+            (axes, colour): self._line(axes, colour, marker=theme.MARKERS[colour], markersize=8)
+            for axes in self._both
+            for colour in (LEFT, TAKEN)
+        }
+        self._logarithmic: bool | None = None
+
+    @property
+    def _both(self) -> tuple[Axes, Axes]:
+        return self.loss_axes, self.watched_axes
+
+    def _axes(self, bottom: float, symbol: str) -> Axes:
+        axes = theme.style(self.fig.add_axes((0.095, bottom, 0.885, 0.355)))
+        axes.text(0.0, 1.03, symbol, fontsize=theme.SYMBOL, color=theme.INK, transform=axes.transAxes)
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        return axes
+
+    def _line(self, axes: Axes, colour: str, **look) -> Line2D:
+        (line,) = axes.plot([], [], color=colour, **{"linewidth": theme.LINE} | look)
+        return self.moving(line)
+
+    def update(self, data: Runs) -> Self:
+        self._scale(data.logarithmic)
+        if self.symbol.get_text() != data.symbol:
+            self.symbol.set_text(data.symbol)
+            self.redraw_background()
+        ends = (-0.01 * data.last, 1.01 * data.last)
+        self.limits(self.loss_axes, x=ends, y=(0, data.highest_loss))
+        self.limits(self.watched_axes, x=ends, y=data.limits)
+        self.guess.set_data(ends, [data.guess] * 2)
+        self.line.set_data(ends, [np.nan if data.line is None else data.line] * 2)
+        for place, axes in zip(self.places, self._both, strict=True):
+            place.set_data(
+                [] if data.place is None else [data.place] * 2, [] if data.place is None else axes.get_ylim()
+            )
+        for colour, runs in ((LEFT, data.left), (TAKEN, data.taken)):
+            self._band(colour, runs)
+            for axes, name in ((self.loss_axes, "loss"), (self.watched_axes, "watched")):
+                for i, line in enumerate(self.curves[axes, colour]):
+                    line.set_data(*((runs[i].steps, getattr(runs[i], name)) if i < len(runs) else ([], [])))
+                self._mark(self.marks[axes, colour], runs, name, data.place)
+        return self
+
+    def _scale(self, logarithmic: bool) -> None:
+        if logarithmic == self._logarithmic:
+            return
+        self._logarithmic = logarithmic
+        self.watched_axes.set_autoscaley_on(False)
+        self.watched_axes.set_ylim(0.1, 10)  # whatever it was may not do for a logarithm
+        self.watched_axes.set_yscale("log" if logarithmic else "linear")
+        if logarithmic:
+            self.watched_axes.yaxis.set_major_locator(LogLocator(10, numticks=12))
+            self.watched_axes.yaxis.set_minor_formatter(NullFormatter())
+        else:
+            self.watched_axes.yaxis.set_major_locator(MaxNLocator(5))
+        self.redraw_background()
+
+    def _band(self, colour: str, runs: tuple[Curve, ...]) -> None:
+        if runs and runs[0].band is not None and len(runs[0].steps):
+            self.bands[colour].set_data(runs[0].steps, *runs[0].band)
+        else:
+            self.bands[colour].set_data([0.0], [np.nan], [np.nan])
+
+    def _mark(self, mark: Line2D, runs: tuple[Curve, ...], name: str, place: int | None) -> None:
+        if not runs or not len(runs[0].steps):
+            mark.set_data([], [])
+            return
+        at = -1 if place is None else int(np.searchsorted(runs[0].steps, place))
+        if at >= len(runs[0].steps):  # the run ended before
+            mark.set_data([], [])
+        else:
+            mark.set_data([runs[0].steps[at]], [getattr(runs[0], name)[at]])
