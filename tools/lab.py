@@ -59,6 +59,7 @@ def environment(log: Path) -> dict[str, str]:
         "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
         "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
         "IPYTHONDIR": str(home / "ipython"),
+        "TRANSFORMER_PARTS_RATINGS": str(home / "ratings.json"),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
 

@@ -1,0 +1,92 @@
+"""The texts of the bank as HTML: formulas untouched, everything else escaped, nothing left as markup."""
+
+import json
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import pytest
+
+from transformer_parts.explore.interview_prose import html, line, notebook_link
+from transformer_parts.learn.drills import DRILLS
+from transformer_parts.learn.interview_files import load_bank
+
+BANK = load_bank()
+TEXTS = [
+    text
+    for question in BANK.questions
+    for text in (
+        question.question,
+        question.short,
+        question.whiteboard,
+        question.wrong,
+        question.refuted,
+        *question.sources,
+        *(part for item in question.follow_ups for part in (item.question, item.answer)),
+    )
+] + [text for claim in BANK.claims for text in (claim.statement, claim.shown)]
+TEXTS += [text for drill in DRILLS for text in (drill.case(1).task, drill.case(1).working)]
+
+
+class Words(HTMLParser):
+    """Reads what a page shows, and complains of tags that do not close."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.shown, self.open = "", []
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.shown += data
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("a\n\nb", "<p>a</p><p>b</p>"),
+        ("- a\n- **b**", "<ul><li>a</li><li><strong>b</strong></li></ul>"),
+        ("*a* and 2 * 3 * 4", "<p><em>a</em> and 2 * 3 * 4</p>"),
+        ("`x < y` & z", "<p><code>x &lt; y</code> &amp; z</p>"),
+        ("$a_*b*c < d$ **$e$**", "<p>$a_*b*c &lt; d$ <strong>$e$</strong></p>"),
+        ("$$a\n\nb$$", "<p>$$a\n\nb$$</p>"),
+        ("<script>", "<p>&lt;script&gt;</p>"),
+        ("", ""),
+    ],
+)
+def test_html(text, wanted):
+    assert html(text) == wanted
+
+
+def test_a_line_has_no_paragraph():
+    assert line("a *b*") == "a <em>b</em>"
+
+
+def test_every_text_keeps_its_formulas_and_leaves_no_markup():
+    assert len(TEXTS) > 400
+    for text in TEXTS:
+        shown = Words(html(text)).shown
+        formulas = re.compile(r"\$\$.+?\$\$|\$[^$]+\$", re.DOTALL)
+        assert formulas.findall(shown) == formulas.findall(text)
+        rest = formulas.sub("", shown)
+        assert "**" not in rest
+        assert "`" not in rest
+        assert not re.search(r"(?<!\w)\*\w|\w\*(?!\w)", rest), text
+        assert unescape(rest) == rest
+
+
+def test_a_notebook_is_linked_by_its_title_where_it_is_there(tmp_path):
+    cells = [{"cell_type": "markdown", "source": ["# 04 · A <title>\n", "text"]}]
+    (tmp_path / "04_rope.ipynb").write_text(json.dumps({"cells": cells}))
+    link = notebook_link("04_rope", tmp_path)
+    assert link == '<a href="04_rope.ipynb" target="_blank" rel="noopener">04 · A &lt;title&gt;</a>'
+    assert notebook_link("05_other", tmp_path) == "notebook 05_other"
+    (tmp_path / "06_broken.ipynb").write_text("{")
+    assert notebook_link("06_broken", tmp_path) == "notebook 06_broken"
