@@ -136,7 +136,7 @@ class RealGates(Panel[Spread]):
         self._of_all_tokens = {}
         self._pre["random"] = np.random.default_rng(12).standard_normal((length, self._excerpt.d_ff))
         sources = {f"SmolLM2, layer {layer}": str(layer) for layer in layers}
-        sources |= {"SmolLM2, these layers": "all", "standard normal numbers": "random"}
+        sources |= {"SmolLM2, all three": "all", "standard normal numbers": "random"}
         return {
             "source": controls.choice("gates of", sources, "all"),
             "member": controls.choice("activation of", FAMILY, "swiglu"),
@@ -209,8 +209,8 @@ class PositionChanges(Panel[Changes]):
     def make_controls(self):
         layers = {"SwiGLU": "swiglu", "GEGLU": "geglu", "Bilinear": "bilinear", "plain, ReLU": "plain"}
         return {
-            "position": controls.integer("position changed", 2, 0, self._length - 1),
-            "size": controls.real("by, × a random vector", 1.0, 0, 3, step=0.1, form=".1f"),
+            "position": controls.integer("position t", 2, 0, self._length - 1),
+            "size": controls.real("size of Δx", 1.0, 0, 3, step=0.1, form=".1f"),
             "layer": controls.choice("FFN", layers, "swiglu"),
             "seed": controls.integer("seed", 0, 0, 20),
         }
