@@ -11,16 +11,20 @@
 //
 // A key is the whole number of a value's place on the slider: neighbours on the slider have near keys.
 //
-// Memory: at most `maxBytes` of encoded pictures (then `put` refuses) and `maxDecoded` bitmaps, those nearest to the
-// hand; a bitmap takes 4 bytes a pixel.
+// Memory: at most `maxBytes` of encoded pictures (then `put` refuses) and `maxDecoded` bitmaps of 4 bytes a pixel, those
+// that the hand was at last and their neighbours; 96 pictures of 680 x 400 pixels are 104 MB while a hand is there.
+
+const NEIGHBOURS = 5; // keys around the hand that are decoded even where older bitmaps must go for them
 
 /** Encoded pictures by key, a bounded number of them decoded around the hand. */
 export class FrameStore {
-  constructor({ type = "image/jpeg", maxBytes = 32e6, maxDecoded = 72 } = {}) {
+  constructor({ type = "image/jpeg", maxBytes = 32e6, maxDecoded = 96 } = {}) {
     Object.assign(this, { type, maxBytes, maxDecoded });
-    this.frames = new Map(); // key → {blob, numbers, bitmap, decoding}
+    this.frames = new Map(); // key → {blob, numbers, decoding}
+    this.bitmaps = new Map(); // key → bitmap, the longest unused first
     this.bytes = 0;
     this.hand = null; // the key under the hand
+    this.step = 0; // by how many keys it moved last
     this.busy = 0; // decodings under way
     this.onready = () => {}; // called with a key whose bitmap has come
   }
@@ -31,9 +35,9 @@ export class FrameStore {
     const old = this.frames.get(key);
     const total = this.bytes + blob.size - (old?.blob.size ?? 0);
     if (total > this.maxBytes) return false;
-    old?.bitmap?.close();
+    this.letGo(key);
     this.bytes = total;
-    this.frames.set(key, { blob, numbers, bitmap: null, decoding: false });
+    this.frames.set(key, { blob, numbers, decoding: false });
     this.decodeSome();
     return true;
   }
@@ -49,7 +53,7 @@ export class FrameStore {
 
   /** The decoded picture of a key, or null. */
   bitmap(key) {
-    return this.frames.get(key)?.bitmap ?? null;
+    return this.bitmaps.get(key) ?? null;
   }
 
   /** The stored key nearest to another one; undefined in an empty store. */
@@ -61,25 +65,29 @@ export class FrameStore {
   onTheWay(shown, wanted) {
     const [low, high] = shown < wanted ? [shown, wanted] : [wanted, shown];
     let best;
-    for (const [key, { bitmap }] of this.frames) {
+    for (const key of this.bitmaps.keys()) {
       const closer = best === undefined || Math.abs(key - wanted) < Math.abs(best - wanted);
-      if (bitmap && low <= key && key <= high && closer) best = key;
+      if (low <= key && key <= high && closer) best = key;
     }
     return best;
   }
 
-  /** Tell where the hand is: pictures are decoded from there outwards, and bitmaps far from it are let go. */
+  /** Tell where the hand is: its picture is decoded first, then those it may come to next, then others while there is room. */
   aim(key) {
+    if (this.hand !== null && key !== this.hand) this.step = key - this.hand;
     this.hand = key;
-    const far = this.byDistance(key).slice(this.maxDecoded);
-    for (const other of far) this.letGo(other);
+    const bitmap = this.bitmaps.get(key);
+    if (bitmap) {
+      this.bitmaps.delete(key);
+      this.bitmaps.set(key, bitmap);
+    }
     this.decodeSome();
   }
 
   /** Let all bitmaps go; the encoded pictures stay. */
   rest() {
     this.hand = null;
-    for (const key of this.frames.keys()) this.letGo(key);
+    for (const key of this.bitmaps.keys()) this.letGo(key);
   }
 
   /** Forget everything. */
@@ -94,17 +102,19 @@ export class FrameStore {
   }
 
   letGo(key) {
-    const frame = this.frames.get(key);
-    frame.bitmap?.close();
-    frame.bitmap = null;
+    this.bitmaps.get(key)?.close();
+    this.bitmaps.delete(key);
   }
 
   // Two at a time: the browser decodes beside the page's own thread, and the one under the hand never waits long.
   decodeSome() {
-    if (this.hand === null || this.busy >= 2) return;
-    for (const key of this.byDistance(this.hand).slice(0, this.maxDecoded)) {
+    if (this.hand === null || this.busy >= 2 || this.frames.size === 0) return;
+    const around = this.byDistance(this.hand);
+    const soon = [this.nearest(this.hand), this.nearest(this.hand + this.step), ...around.slice(1, NEIGHBOURS)];
+    const room = this.maxDecoded - this.bitmaps.size - this.busy;
+    for (const key of room > 0 ? [...soon, ...around] : soon) {
       const frame = this.frames.get(key);
-      if (frame.bitmap || frame.decoding) continue;
+      if (frame.decoding || this.bitmaps.has(key)) continue;
       this.decode(key, frame);
       if (this.busy >= 2) return;
     }
@@ -115,16 +125,19 @@ export class FrameStore {
     frame.decoding = true;
     const bitmap = await createImageBitmap(frame.blob).catch(() => null);
     this.busy -= 1;
+    frame.decoding = false;
     const current = this.frames.get(key) === frame;
     if (!bitmap) {
       // A broken picture is as good as none.
       if (current) this.drop(key);
     } else if (current && this.hand !== null) {
-      frame.decoding = false;
-      frame.bitmap = bitmap;
+      this.bitmaps.set(key, bitmap);
+      for (const old of this.bitmaps.keys()) {
+        if (this.bitmaps.size <= this.maxDecoded) break;
+        this.letGo(old);
+      }
       this.onready(key);
     } else {
-      frame.decoding = false;
       bitmap.close();
     }
     this.decodeSome();
