@@ -99,5 +99,5 @@ def test_runs_are_the_recorded_ones():
             wanted = ", ".join(f"{loss:.3f}" for loss in found["loss"][:, -1])
             assert value(panel, f"{label}: loss at the end") == wanted, name
             first, last = found["gradient"][15][[0, -1]]
-            assert value(panel, f"{label}: gradient of first and last") == f"{first:.2e}, {last:.2e}"
+            assert value(panel, f"{label}: gradient of first and last") == f"{first:.4f}, {last:.4f}"
     assert value(panel, "chance") == "2.7726"

@@ -67,16 +67,16 @@ class WarmUpView(View[WarmAndCold]):
     gradient = (1e-3, 10.0)
 
     def build(self) -> None:
-        self.loss = theme.style(self.fig.add_axes((0.125, 0.685, 0.855, 0.295)), x="$t$", y=r"$\mathcal{L}$")
+        self.loss = theme.style(self.fig.add_axes((0.125, 0.685, 0.845, 0.295)), x="$t$", y=r"$\mathcal{L}$")
         self.loss.set(xlim=(0, self.n_steps), ylim=(0, 3.6))
         self.chance = self.moving(self.loss.axhline(1, color=theme.FAINT, linewidth=theme.THIN, linestyle=":"))
         self.warming = self.moving(
             self.loss.axvspan(0, 1, facecolor=theme.GRID, edgecolor="none", alpha=0.8, zorder=0.6)
         )
         self.marker = self.moving(self.loss.axvline(0, color=theme.INK, linewidth=theme.THIN))
-        self.middle = theme.style(self.fig.add_axes((0.125, 0.365, 0.855, 0.215)), y=r"$\mathrm{RMS}(x_l)$")
+        self.middle = theme.style(self.fig.add_axes((0.125, 0.365, 0.845, 0.215)), y=r"$\mathrm{RMS}(x_l)$")
         self.below = theme.style(
-            self.fig.add_axes((0.125, 0.105, 0.855, 0.215)), x="$l$", y=r"$\Vert\partial\mathcal{L}/\partial W_l\Vert$"
+            self.fig.add_axes((0.125, 0.105, 0.845, 0.215)), x="$l$", y=r"$\Vert\partial\mathcal{L}/\partial W_l\Vert$"
         )
         for axes, limits in ((self.middle, self.rms), (self.below, self.gradient)):
             axes.set(xlim=(-0.3, 6.3), ylim=limits, xticks=range(7))

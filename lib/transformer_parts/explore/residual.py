@@ -203,11 +203,11 @@ class PlacementRuns(Panel[WarmAndCold]):
             losses = ", ".join(f"{loss:.3f}" for loss in run.loss[:, -1])
             rows += [
                 Row(f"{name}: loss at the end, each seed", losses, colour),
-                Row(f"{name}: gradient of first and last layer at t = {data.step}", _scientific(run.gradient), colour),
+                Row(f"{name}: gradient of first and last layer at t = {data.step}", _ends(run.gradient), colour),
                 Row(f"{name}: RMS of the last stream at t = {data.step}", f"{run.activation_rms[-1]:.3f}", colour),
             ]
         return rows
 
 
-def _scientific(values: np.ndarray) -> str:
-    return f"{values[0]:.2e}, {values[-1]:.2e}"
+def _ends(values: np.ndarray) -> str:
+    return f"{values[0]:.4f}, {values[-1]:.4f}"
