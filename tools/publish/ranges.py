@@ -6,6 +6,7 @@ are those of its own view and rows.  Nothing is computed here.
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -185,7 +186,7 @@ class Explorer:
         if state not in self._of_state:
             data = self.panel.compute(**self.panel.state)
             numbers = table(self.panel.rows(data))
-            rows = tuple(self._rows.number(row + "</tr>") for row in numbers.split("<tr>", 1)[1].split("</tr>")[:-1])
+            rows = tuple(self._rows.number(row) for row in re.findall("<tr>.*?</tr>", numbers))
             self._of_state[state] = self._shots.number((self._recording.frame(data), rows))
         return self._of_state[state]
 

@@ -156,8 +156,8 @@ function put(control, range, text, away) {
 function label(control, text, away) {
   const line = control.closest(".control");
   line.classList.toggle("away", away);
-  const output = line.querySelector("output");
-  if (output) output.textContent = text;
+  const value = line.querySelector(".value");
+  if (value) value.textContent = text;
   if (control.type === "range") control.setAttribute("aria-valuetext", text);
 }
 

@@ -1,0 +1,125 @@
+"""Recorded frames: numbers that depend on the picture alone, and drawings that are those of the pixels.
+
+That a page paints them as the pixels are is tried in tests/site, in a browser.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from matplotlib.path import Path
+
+from transformer_parts.draw import recorded_image
+from transformer_parts.draw.recording import Numbered, Recording
+from transformer_parts.draw.svg_path import STEPS, path_data
+from transformer_parts.explore.rope import RopePlane
+
+
+@pytest.fixture(scope="module")
+def plane():
+    return RopePlane()
+
+
+def test_a_frame_is_the_same_whatever_was_recorded_before(plane):
+    first, second = (plane.compute(**plane.state | {"shift": shift}) for shift in (0, 7))
+    recording = Recording(plane.make_view())
+    there = recording.frame(first), recording.frame(second)
+    assert there[0] != there[1]
+    assert (recording.frame(first), recording.frame(second)) == there
+    fresh = Recording(plane.make_view())
+    fresh.frame(second)
+    assert drawn(fresh, fresh.frame(first)) == drawn(recording, there[0])
+
+
+def drawn(recording: Recording, frame: tuple[int, ...]) -> list:
+    """Return what a frame draws, without the numbers of one recording."""
+    tables = recording.drawings.tables()
+    marks = [mark for part in frame for mark in tables["parts"][part]]
+    return [(tables["paths"][outline], tables["styles"][style][:7], *places) for outline, style, *places in marks]
+
+
+def test_a_frame_has_the_background_and_each_moving_artist(plane):
+    view = plane.make_view()
+    recording = Recording(view)
+    moved = recording.frame(plane.compute(**plane.state)), recording.frame(plane.compute(**plane.state | {"m": 9}))
+    assert len(moved[0]) == len(moved[1]) == 1 + len(view._moving)
+    # The background stays, and something moves.
+    assert moved[0][0] == moved[1][0]
+    assert moved[0][1:] != moved[1][1:]
+
+
+def test_a_new_background_is_recorded_when_the_view_asks_for_one(plane):
+    view = plane.make_view()
+    recording = Recording(view)
+    data = plane.compute(**plane.state)
+    before = recording.frame(data)
+    view.fig.axes[0].set_facecolor("#123456")
+    assert recording.frame(data)[0] == before[0]
+    view.redraw_background()
+    after = recording.frame(data)
+    assert after[0] != before[0]
+    assert any(style[0] == "#123456" for style in recording.drawings.styles)
+
+
+def test_recordings_are_small(plane):
+    recording = Recording(plane.make_view())
+    for shift in range(20):
+        recording.frame(plane.compute(**plane.state | {"shift": shift}))
+    # Texts and marks that come again are kept once.
+    assert len(recording.drawings.parts) < 20 * len(recording.view._moving)
+    assert len(recording.drawings.styles) < 40
+
+
+def test_numbers_are_given_once():
+    numbered = Numbered()
+    assert [numbered.number(thing) for thing in "abac"] == [0, 1, 0, 2]
+    assert list(numbered) == ["a", "b", "c"]
+
+
+def points(data: str) -> list[tuple[float, float]]:
+    """Read path data of straight lines back, by the letter of the SVG specification."""
+    found, x, y = [], 0, 0
+    for letter, numbers in re.findall(r"([mlz])([^mlz]*)", data):
+        values = [int(n) for n in re.findall(r"-?\d+", numbers)]
+        for dx, dy in zip(values[::2], values[1::2], strict=True):
+            x, y = x + dx, y + dy
+            found.append((x / STEPS, y / STEPS))
+        assert letter != "z" or not values
+    return found
+
+
+def test_path_data_read_back_are_the_path_within_half_a_step(rng):
+    vertices = rng.uniform(-500, 500, (101, 2))
+    assert np.abs(np.array(points(path_data(vertices))) - vertices).max() <= 0.5 / STEPS
+
+
+def test_path_data_have_curves_and_closings():
+    circle = Path.unit_circle()
+    data = path_data(100 * circle.vertices, circle.codes)
+    assert data.startswith("m0-800c")
+    assert data.endswith("z")
+    numbers = [abs(int(n)) for n in data.strip("mz").replace("c", " ").replace("-", " ").split()]
+    # Each of the curves of a circle of 800 steps has six numbers.
+    assert (len(numbers) - 2) % 6 == 0
+    assert max(numbers) <= 800
+
+
+def decoded(image: tuple) -> np.ndarray:
+    cells, widths, heights, colours = image
+    table = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5, 7)] for colour in colours], np.uint8)
+    numbers = np.array([ord(cell) - recorded_image.FIRST for cell in cells]).reshape(len(heights), len(widths))
+    return table[np.repeat(np.repeat(numbers, heights, axis=0), widths, axis=1)]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (11, 5)])
+def test_an_image_comes_back_as_it_was(rng, shape):
+    cells = rng.integers(0, 256, (*shape, 4)).astype(np.uint8)
+    enlarged = np.repeat(np.repeat(cells, rng.integers(1, 9, shape[0]), axis=0), rng.integers(1, 9, shape[1]), axis=1)
+    image = recorded_image.encode(enlarged)
+    assert (len(image[2]), len(image[1])) == shape
+    assert np.array_equal(decoded(image), enlarged)
+
+
+def test_an_image_of_many_colours_comes_back(rng):
+    pixels = rng.integers(0, 256, (60, 70, 4)).astype(np.uint8)
+    assert np.array_equal(decoded(recorded_image.encode(pixels)), pixels)

@@ -1,0 +1,270 @@
+"""The pages in a browser, from files and with the network blocked."""
+
+import base64
+import io
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import lab
+import nbformat
+import numpy as np
+import pytest
+from make_site import build, links
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+from publish.index import index
+from publish.page import MOST_BYTES, panel_of
+from publish.ranges import Limits, options
+
+from transformer_parts.explore.catalogue import PANELS
+
+pytestmark = pytest.mark.browser
+
+PROJECT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted(p for p in (PROJECT / "notebooks" / "en").glob("*.ipynb"))
+# With formulas, heat maps, play buttons, menus and boxes among them.
+BUILT = ("00_start_here", "04_rope", "03_relative_bias")
+LIMITS = Limits(values=5)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    if lab.chromium_path() is None:
+        if os.environ.get("CI"):
+            pytest.fail("no Chromium here")
+        pytest.skip("no Chromium here (apt-get install chromium, or set CHROMIUM to its path)")
+    with lab.browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("site")
+    pages = links(NOTEBOOKS)
+    for path in NOTEBOOKS:
+        if path.stem in BUILT:
+            build(path, pages, out, LIMITS)
+    (out / "index.html").write_text(index(NOTEBOOKS, pages), "utf-8")
+    return out
+
+
+@pytest.fixture
+def page(chromium) -> Iterator[Page]:
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    wrong: list[str] = []
+
+    def only_files(route):
+        if urlsplit(route.request.url).scheme not in ("file", "data", "blob"):
+            wrong.append(f"asks for {route.request.url}")
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/*", only_files)
+    page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    yield page
+    context.close()
+    assert wrong == []
+
+
+def open_page(page: Page, folder: Path, stem: str) -> None:
+    page.goto((folder / f"{stem}.html").as_uri())
+    for explorer in page.locator(".explorer").all():
+        explorer.scroll_into_view_if_needed()
+        expect(explorer).to_have_attribute("data-ready", "", timeout=20_000)
+
+
+def pixels(page: Page, name: str) -> np.ndarray:
+    address = page.locator(f"[data-explorer={name}] canvas").evaluate("canvas => canvas.toDataURL()")
+    return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.split(",")[1]))).convert("RGB"), int)
+
+
+def still(panel) -> np.ndarray:
+    picture = panel.view.still(panel.compute(**panel.state))
+    return np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"), int)
+
+
+def apart(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the mean difference in grey levels, of 255."""
+    assert a.shape == b.shape
+    return float(np.abs(a - b).max(axis=-1).mean())
+
+
+@pytest.mark.parametrize("stem", [*BUILT, "index"])
+def test_a_page_is_bounded_and_asks_for_nothing(folder, page, stem):
+    html = (folder / f"{stem}.html").read_text("utf-8")
+    assert len(html.encode()) <= MOST_BYTES
+    loaded = re.findall(r"""<(?:script|img|link|iframe|source)[^>]*?(?:src|href)=["']([^"']{0,40})""", html)
+    loaded += re.findall(r"url\(([^)]{0,40})", html)
+    assert loaded
+    assert [address for address in loaded if not address.startswith("data:")] == []
+    open_page(page, folder, stem)
+
+
+def test_links_lead_to_pages_and_anchors_that_are_there(folder, page):
+    names = {f"{path.stem}.html" for path in NOTEBOOKS} | {"index.html"}
+    for stem in (*BUILT, "index"):
+        page.goto((folder / f"{stem}.html").as_uri())
+        addresses = page.locator("a").evaluate_all("nodes => nodes.map(node => node.getAttribute('href'))")
+        assert addresses
+        ids = set(page.locator("[id]").evaluate_all("nodes => nodes.map(node => node.id)"))
+        for address in addresses:
+            parts = urlsplit(address)
+            if parts.scheme:
+                assert parts.scheme == "https", address
+            elif parts.path:
+                assert parts.path in names, address
+            else:
+                assert unquote(parts.fragment) in ids, address
+
+
+def test_formulas_are_drawn_by_the_pages_own_font(folder, page):
+    open_page(page, folder, "04_rope")
+    assert "$" not in page.locator(".prose").evaluate_all("nodes => nodes.map(n => n.innerText).join('')")
+    boxes = page.locator("math").evaluate_all("nodes => nodes.map(n => n.getBoundingClientRect().height)")
+    assert len(boxes) > 30
+    assert min(boxes) > 8
+    page.evaluate("() => document.fonts.ready")
+    assert page.evaluate("() => [...document.fonts].map(font => font.status)") == ["loaded"]
+    assert page.locator(".formula").count() >= 2
+
+
+def test_pictures_have_words_and_headings_anchors(folder, page):
+    open_page(page, folder, "04_rope")
+    for panel in PANELS:
+        if panel.__name__ in ("RopePlane", "RopeClocks"):
+            expect(page.get_by_role("img", name=panel.alt, exact=True)).to_be_visible()
+    contents = page.locator(".contents a").evaluate_all("nodes => nodes.map(node => node.textContent)")
+    assert contents[:2] == ["Question", "Picture first"]
+    assert "Interview card" in contents
+    page.goto((folder / "index.html").as_uri())
+    cards = page.locator(".card")
+    assert cards.count() == len(NOTEBOOKS) - 1
+    for image in page.locator(".card img").all():
+        assert len(image.get_attribute("alt")) > 40
+
+
+def explorers(stem: str) -> list[tuple[str, type]]:
+    notebook = nbformat.read(PROJECT / "notebooks" / "en" / f"{stem}.ipynb", as_version=4)
+    return [found for cell in notebook.cells if (found := panel_of(cell))]
+
+
+ALIVE = [(stem, name, panel) for stem in BUILT for name, panel in explorers(stem)]
+
+
+@pytest.mark.parametrize(("stem", "name", "kind"), ALIVE, ids=[kind.__name__ for *_, kind in ALIVE])
+def test_a_control_changes_picture_and_table_to_those_of_the_panel(folder, page, stem, name, kind):
+    open_page(page, folder, stem)
+    panel = kind()
+    explorer = page.locator(f"[data-explorer={name}]")
+    assert apart(pixels(page, name), still(panel)) < 1
+    moved = 0
+    for control, widget in panel.controls.items():
+        panel.reset()
+        first = pixels(page, name)
+        node = explorer.locator(f"[data-control={control}]")
+        if node.is_disabled():
+            continue
+        if node.evaluate("node => node.type") == "range":
+            node.press("End")
+            label = node.get_attribute("aria-valuetext")
+            expect(explorer.locator(f".control:has([data-control={control}]) .value")).to_have_text(label)
+            value = dict(options(widget))[label]
+        elif node.evaluate("node => node.type") == "checkbox":
+            node.click()
+            value = not widget.value
+        else:
+            label = node.locator("option").last.inner_text()
+            node.select_option(label=label)
+            value = dict(options(widget))[label]
+        panel.put({control: value})
+        wanted = still(panel)
+        rows = panel.rows(panel.compute(**panel.state))
+        expect(explorer.locator("td")).to_have_text([row.value.replace(" %", "\xa0%") for row in rows])
+        page.wait_for_timeout(50)
+        assert apart(pixels(page, name), wanted) < 1, control
+        moved += apart(first, wanted) > 1
+        explorer.get_by_role("button", name="Reset", exact=True).click()
+        page.wait_for_timeout(50)
+    assert moved
+    panel.reset()
+    assert apart(pixels(page, name), still(panel)) < 1
+
+
+def test_presets_are_settings_and_the_other_controls_start_from_there(folder, page):
+    open_page(page, folder, "04_rope")
+    panel = dict(explorers("04_rope"))["plane"]()
+    explorer = page.locator("[data-explorer=plane]")
+    for label, values in panel.presets.items():
+        panel.reset()
+        panel.set(**values)
+        explorer.get_by_role("button", name=label, exact=True).click()
+        rows = panel.rows(panel.compute(**panel.state))
+        expect(explorer.locator("td")).to_have_text([row.value for row in rows])
+        # A second control begins where the first was before it moved.
+        explorer.locator("[data-control=m]").press("End")
+        explorer.locator("[data-control=n]").press("Home")
+        panel.put({"n": options(panel.controls["n"])[0][1]})
+        rows = panel.rows(panel.compute(**panel.state))
+        expect(explorer.locator("td")).to_have_text([row.value for row in rows])
+
+
+def test_a_drag_by_mouse_and_the_play_button_move_the_picture(folder, page):
+    open_page(page, folder, "04_rope")
+    explorer = page.locator("[data-explorer=plane]")
+    slider = explorer.locator("[data-control=shift]")
+    slider.scroll_into_view_if_needed()
+    before, box = pixels(page, "plane"), slider.bounding_box()
+    page.mouse.move(box["x"] + 8, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2, steps=8)
+    page.mouse.up()
+    expect(explorer.locator(".control:has([data-control=shift]) .value")).to_have_text("64")
+    page.wait_for_timeout(50)
+    assert apart(before, pixels(page, "plane")) > 1
+    play = explorer.get_by_role("button", name="Play move both by")
+    play.press("Enter")
+    expect(play).to_have_attribute("aria-pressed", "true")
+    expect(play).to_have_attribute("aria-pressed", "false", timeout=10_000)
+    expect(explorer.locator(".control:has([data-control=shift]) .value")).to_have_text("64")
+
+
+def test_numbers_are_announced_at_rest_only(folder, page):
+    open_page(page, folder, "04_rope")
+    explorer = page.locator("[data-explorer=plane]")
+    said = explorer.get_by_role("status")
+    expect(said).to_have_text("")
+    page.evaluate(
+        """() => {
+            window.told = 0;
+            const said = document.querySelector("[data-explorer=plane] .said");
+            new MutationObserver(() => (window.told += 1)).observe(said, {childList: true});
+        }"""
+    )
+    for key in ("End", "Home", "ArrowRight", "PageUp", "End"):
+        explorer.locator("[data-control=m]").press(key)
+    expect(said).to_contain_text("inner product before the turn")
+    assert page.evaluate("() => window.told") == 1
+    assert explorer.locator("[data-control=m]").evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("stem", [*BUILT, "index"])
+def test_nothing_sticks_out(folder, page, stem, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    open_page(page, folder, stem)
+    assert page.evaluate("() => document.documentElement.scrollWidth") == width
+
+
+def test_a_dark_screen_gets_a_dark_page(folder, page):
+    page.emulate_media(color_scheme="dark")
+    open_page(page, folder, "04_rope")
+    box = page.locator("[data-explorer=plane] canvas")
+    shown = np.asarray(Image.open(io.BytesIO(box.screenshot())).convert("L"))
+    assert np.percentile(shown, 20) < 40
+    assert np.ptp(shown) > 150

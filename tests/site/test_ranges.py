@@ -1,0 +1,83 @@
+"""What a page keeps of an explorer: which values, and that picture and table are the panel's own."""
+
+import base64
+import itertools
+import json
+import zlib
+
+import pytest
+from publish.ranges import Explorer, Limits, options, thin
+
+from transformer_parts.explore.budget_cost import BudgetCost
+from transformer_parts.explore.readout import table
+from transformer_parts.explore.rope import RopePlane
+
+
+@pytest.fixture(scope="module")
+def plane() -> Explorer:
+    return Explorer(RopePlane(), Limits(values=5))
+
+
+@pytest.mark.parametrize("count", [2, 5, 9, 10, 33, 64, 513, 8193])
+@pytest.mark.parametrize("most", [5, 9, 33])
+def test_thinning_keeps_ends_and_start_and_about_as_many(count, most):
+    for at in (0, count // 3, count - 1):
+        kept = thin(count, at, most)
+        assert kept == sorted(set(kept))
+        assert {0, at, count - 1} <= set(kept) <= set(range(count))
+        assert min(count, most // 2) <= len(kept) <= most + 4
+        if count <= most:
+            assert len(kept) == count
+
+
+def test_a_long_range_is_densest_about_the_start():
+    kept = thin(8193, 4096, 33)
+    gaps = [b - a for a, b in itertools.pairwise(kept)]
+    middle = kept.index(4096)
+    assert gaps[middle] == gaps[middle - 1] == 1
+    assert max(gaps) in (gaps[0], gaps[-1])
+
+
+def test_every_control_has_its_range_from_every_setting(plane):
+    assert list(plane.settings) == ["Reset", *plane.panel.presets]
+    for start in plane.starts:
+        assert set(start.ranges) == set(plane.panel.controls)
+        for name, moved in start.ranges.items():
+            assert moved.labels[moved.at] == start.labels[name]
+            assert moved.shots[moved.at] == start.shot
+            assert len(moved.labels) == len(moved.shots) == len(moved.moved)
+            assert moved.full == len(options(plane.panel.controls[name]))
+
+
+def test_the_pack_holds_the_tables_of_the_panel(plane):
+    pack = json.loads(zlib.decompress(base64.b64decode(plane.pack)))
+    for label, start in zip(plane.settings, pack["starts"], strict=True):
+        for name, moved in start["ranges"].items():
+            value = dict(options(plane.panel.controls[name]))[moved["labels"][-1]]
+            plane.panel.reset()
+            plane.panel.put(plane.settings[label] | {name: value})
+            wanted = table(plane.panel.rows(plane.panel.compute(**plane.panel.state)))
+            rows = "".join(pack["rows"][row] for row in pack["shots"][moved["shots"][-1]][1])
+            assert f'">{rows}</table>' in wanted, (label, name)
+
+
+def test_what_is_thinned_is_said(plane):
+    said = {label: (kept, full) for label, kept, full in plane.thinned}
+    controls = plane.panel.controls
+    assert set(said) == {control.description for control in controls.values() if len(options(control)) > 5}
+    for control in controls.values():
+        assert said[control.description][1] == len(options(control))
+
+
+def test_a_control_takes_others_along():
+    explorer = Explorer(BudgetCost(), Limits(values=5))
+    moved = [along for start in explorer.starts for found in start.ranges.values() for along in found.moved if along]
+    assert moved
+    for along in moved:
+        assert set(along) <= set(explorer.panel.controls)
+
+
+def test_limits_end_the_rounds():
+    few, more = (Explorer(BudgetCost(), Limits(values=9, frames=frames)) for frames in (10, 10_000))
+    assert few.frames < more.frames
+    assert len(Explorer(BudgetCost(), Limits(values=9, bytes=1)).pack) == len(few.pack)
