@@ -59,6 +59,8 @@ class Runs:
         The step whose numbers stand in the table.
     line : float or None
         A level of the quantity to compare with (the norm that gradients are clipped to).
+    words : str
+        The quantity's name, for the table.
     """
 
     taken: tuple[Curve, ...]
@@ -71,6 +73,7 @@ class Runs:
     highest_loss: float
     place: int | None = None
     line: float | None = None
+    words: str = ""
 
 
 class RunsView(View[Runs]):

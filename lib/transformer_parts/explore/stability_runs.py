@@ -126,6 +126,7 @@ class RecordedRuns(Panel[Runs]):
             highest_loss=highest_loss(taken + left),
             place=step,
             line=clipped,
+            words=QUANTITIES[quantity].label,
         )
 
     def rows(self, data):
@@ -135,7 +136,7 @@ class RecordedRuns(Panel[Runs]):
             here = at < len(runs[0].steps)
             rows += [
                 Row(f"loss, {words}", _value(runs[0].loss[at]) if here else "run ended", colour),
-                Row(f"quantity below, {words}", _value(runs[0].watched[at]) if here else "run ended", colour),
+                Row(f"{data.words}, {words}", _value(runs[0].watched[at]) if here else "run ended", colour),
             ]
         for words, runs, colour in (("with", data.taken, TAKEN), ("without", data.left, LEFT)):
             ends = ", ".join(_value(run.loss[-5:].mean()) for run in runs)
