@@ -1,5 +1,7 @@
 """The drills: a calculation with fresh numbers, a line to type the answer, and what to say to it."""
 
+from types import MappingProxyType
+
 import ipywidgets as widgets
 
 from transformer_parts.explore.interview_prose import html, line, notebook_link
@@ -7,12 +9,14 @@ from transformer_parts.explore.interview_sheet import Sheet, bar, section, shown
 from transformer_parts.learn.drill import Drill
 from transformer_parts.learn.drills import DRILLS
 
-_HINTS = {
-    "real": "Three significant digits are enough.",
-    "count": "In full (134,515,008) or rounded with K, M or B (134.5M).",
-    "bytes": "In bytes, or with kB, MB, GB, KiB, MiB, GiB.",
-    "flops": "In full, as 1.5e9, or with MFLOP, GFLOP.",
-}
+_HINTS = MappingProxyType(
+    {
+        "real": "Three significant digits are enough.",
+        "count": "In full (134,515,008) or rounded with K, M or B (134.5M).",
+        "bytes": "In bytes, or with kB, MB, GB, KiB, MiB, GiB.",
+        "flops": "In full, as 1.5e9, or with MFLOP, GFLOP.",
+    }
+)
 
 
 class DrillSheet(Sheet):

@@ -1,9 +1,11 @@
 """The drills there are, in the order of the page."""
 
 from transformer_parts.learn.drill import Drill
-from transformer_parts.learn.drills_budget import CACHE, FLOPS, LAYER, MODEL, WIDTH
+from transformer_parts.learn.drills_budget import LAYER, MODEL, WIDTH
+from transformer_parts.learn.drills_context import NTK, POSITION_INTERPOLATION, YARN
+from transformer_parts.learn.drills_cost import CACHE, FLOPS
 from transformer_parts.learn.drills_norms import GRADIENT, LAYER_NORM, RMS_NORM, SWIGLU
-from transformer_parts.learn.drills_rope import NTK, POSITION_INTERPOLATION, ROTATE, SCORE, WAVELENGTH, YARN
+from transformer_parts.learn.drills_rope import ROTATE, SCORE, WAVELENGTH
 
 DRILLS: tuple[Drill, ...] = (
     ROTATE,

@@ -17,7 +17,7 @@ __all__ = [
     "shifting_both_changes_nothing",
 ]
 
-_QUERY, _KEY = np.array([1.0, 2, 3, 4]), np.array([2.0, 1, 0, 1])
+_QUERY, _KEY = (1.0, 2.0, 3.0, 4.0), (2.0, 1.0, 0.0, 1.0)
 
 
 def same_offset_other_content() -> dict[str, float]:
@@ -120,7 +120,9 @@ def layouts_differ() -> dict[str, float]:
         for offset in (0, 2)
     }
     order = rope_layout.permutation(4, "split")
-    moved = float(rope.scores_by_offset(_QUERY[order], _KEY[order], [2], layout="split", scale=1.0)[0])
+    moved = float(
+        rope.scores_by_offset(np.take(_QUERY, order), np.take(_KEY, order), [2], layout="split", scale=1.0)[0]
+    )
     right, wrong = scores["interleaved", 2], scores["split", 2]
     return {
         "right": right,

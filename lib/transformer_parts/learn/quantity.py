@@ -9,15 +9,22 @@ from transformer_parts.maths import require
 
 _DECIMAL = MappingProxyType({"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12})
 _BYTES = MappingProxyType(
-    {"": 1, "B": 1, "bytes": 1, "byte": 1}
-    | {f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)}
-    | {"KB": 1000}
-    | {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)}
-    | {"kiB": 1024}
+    dict(
+        {"": 1, "B": 1, "bytes": 1, "byte": 1, "KB": 1000, "kiB": 1024}
+        | {f"{letter}B": 1000**power for power, letter in enumerate("kMGT", 1)}
+        | {f"{letter}iB": 1024**power for power, letter in enumerate("KMGT", 1)}
+    )
 )
 _FLOPS = MappingProxyType(
-    dict(_DECIMAL)
-    | {f"{name}{flop}": size for name, size in _DECIMAL.items() if name != "B" for flop in ("FLOP", "FLOPs", "FLOPS")}
+    dict(
+        dict(_DECIMAL)
+        | {
+            f"{name}{flop}": size
+            for name, size in _DECIMAL.items()
+            if name != "B"
+            for flop in ("FLOP", "FLOPs", "FLOPS")
+        }
+    )
 )
 #: The units of each kind of answer, each with what it multiplies by.
 UNITS = MappingProxyType(
