@@ -85,7 +85,7 @@ def initialized(
     >>> config = StackConfig(vocab_size=50, n_layers=2, d_model=64, n_heads=2, d_ff=128, tied=False)
     >>> weights = initialized(config)
     >>> f"{weights['embedding'].std():.2f} {weights['head'].std():.3f}"
-    '1.00 0.125'
+    '1.00 0.127'
     """
     require.one_of("scheme", scheme, SCHEMES)
     branch_scale = require.number("branch_scale", branch_scale, above=0)
