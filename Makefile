@@ -41,6 +41,7 @@ endif
 	$(BIN)/python -m pytest -m browser --reruns 1
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/oxlint --deny-warnings lib/transformer_parts/explore/front
 
 test-fast: $(VENV)/.installed ## run the tests without browser and notebooks
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not browser"
@@ -60,7 +61,11 @@ bench: $(VENV)/.oracles ## compare the speed of the maths with a copy and with P
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/bench_training.py
 
-bench-browser: $(VENV)/.installed chromium ## compare the explorers' response with interact, in Chromium
+$(VENV)/.bench: $(VENV)/.installed requirements-bench.txt
+	$(BIN)/python -m pip install --quiet -r requirements-bench.txt
+	@touch $@
+
+bench-browser: $(VENV)/.bench chromium ## drag every explorer in Chromium, idle and busy, beside interact and ipympl
 	$(BIN)/python benchmarks/bench_browser.py
 
 bench-model: $(VENV)/.oracles model ## measure the real model: loading, memory, tokens a second, beside PyTorch
@@ -86,6 +91,7 @@ excerpt: weights ## write the committed excerpt and measurements of the real mod
 lint: $(VENV)/.installed ## format and check the code
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+	$(BIN)/oxlint --deny-warnings lib/transformer_parts/explore/front
 
 clean: ## remove the virtual environment and everything generated
 	rm -rf $(VENV) site screenshots bench-results .pytest_cache .ruff_cache

@@ -46,9 +46,9 @@ sys.path.insert(0, str(PROJECT / "tools"))
 import lab
 import notebooks
 
-from transformer_parts.explore.ahead import places
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.ranges import places
 from transformer_parts.explore.rope import RopePlane
 
 MOST_MS, LEAST_RATE, WARM_UP = 25, 45, 300

@@ -20,6 +20,7 @@ from playwright.sync_api import Locator, Page
 
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.ranges import places as places_of
 
 PROJECT = Path(__file__).resolve().parents[1]
 SCREENSHOTS = PROJECT / "screenshots"
@@ -38,11 +39,17 @@ async image => {
 }
 """
 
-# Notes each picture that the page is given, each pointer event, and the heights that the picture has.
+# Notes each picture that the page is given, each frame of the front end with the numbers beside it, each pointer event,
+# and the heights that the picture has.
 RECORD = """
 ([image, digestSource]) => {
     const digest = eval(digestSource);
-    const log = window.tpRecord = {frames: [], pointer: [], heights: [], running: true};
+    const log = window.tpRecord = {frames: [], paints: [], pointer: [], heights: [], running: true};
+    const panel = image.closest(".tp-panel");
+    panel.addEventListener("tp-paint", ({detail}) => {
+        const numbers = Array.from(panel.querySelectorAll(".tp-readout td"), cell => cell.innerText);
+        log.paints.push({...detail, numbers});
+    });
     document.addEventListener("pointermove", event => log.pointer.push(event.timeStamp), {capture: true});
     log.observer = new MutationObserver(() => {
         const frame = {time: performance.now(), digest: null};
@@ -72,8 +79,8 @@ class Place:
 
     @classmethod
     def of_cell(cls, notebook: Path, cell: int, source: str) -> "Place":
-        """Read the place from the cell's source, ``name = PanelClass()`` and ``name``."""
-        name, class_name = re.fullmatch(r"(\w+) = (\w+)\(\)\n\1", source.strip()).groups()
+        """Read the place from the cell's source, ``name = PanelClass()`` (or of something shared) and ``name``."""
+        name, class_name = re.fullmatch(r"(\w+) = (\w+)\([\w.]*\)\n\1", source.strip()).groups()
         return cls(notebook.as_posix(), cell, name, {panel.__name__: panel for panel in PANELS}[class_name])
 
     def __str__(self):
@@ -114,6 +121,8 @@ class Explorer:
         self.picture = self.panel.locator("img.widget-image")
         self.table = self.panel.locator("table.tp-readout")
         self.status = self.panel.locator(".tp-status")
+        self.canvas = self.panel.locator(".tp-front canvas")
+        self.spoken = self.panel.locator(".tp-front [role=status]")
 
     def log_frames(self, control: str) -> None:
         """Have the kernel note, from now on, at which value of a slider it sent each picture: see `sent_frames`."""
@@ -150,6 +159,21 @@ class Explorer:
         if hasattr(widget, "options"):
             return [option[1] if isinstance(option, tuple) else option for option in widget.options]
         return list(range(widget.min, widget.max + 1, widget.step))
+
+    def value_at(self, control: str, key: int) -> object:
+        """Return the value of a control at the place by which the front end knows it."""
+        return places_of(self.twin.controls[control])[key]
+
+    def changed_line(self) -> str:
+        """Return a line of the page's table that is not in the table of the first state."""
+        self.twin.reset()
+        first = {row.value for row in self.twin.rows(self.twin.compute(**self.twin.state))}
+        rows = self.table.locator("tr").all()
+        return next(
+            " ".join(row.locator("th, td").all_text_contents())
+            for row in rows
+            if row.locator("td").inner_text().replace("\xa0", " ") not in first
+        )
 
     def value(self, control: str) -> object:
         """Return the value that a slider has in the kernel."""
@@ -205,15 +229,18 @@ class Explorer:
         deadline = time.monotonic() + seconds
         while True:
             picture, table = self.ask(expression, code)
-            seen = self.shown(), self.table.evaluate("table => table.outerHTML")
+            seen = self.shown(), self.table.evaluate("table => table.innerHTML")
             # Both as the browser writes HTML.
             table = self.page.evaluate(
-                "html => { const box = document.createElement('div'); box.innerHTML = html; return box.innerHTML; }",
+                "html => { const box = document.createElement('div'); box.innerHTML = html;"
+                " return box.firstChild.innerHTML; }",
                 table,
             )
-            if seen == (picture, table):
+            if seen == (picture, table) and not self.canvas.is_visible():
                 return
             if time.monotonic() > deadline:
+                if seen == (picture, table):
+                    raise TimeoutError("the front end still covers the kernel's picture")
                 wrong = "picture" if seen[0] != picture else f"table than {table}"
                 raise TimeoutError(f"the page shows another {wrong} than the kernel's state gives")
             self.page.wait_for_timeout(50)
@@ -221,6 +248,17 @@ class Explorer:
     def numbers(self) -> list[str]:
         """Return the values in the table on the page, with plain spaces."""
         return [text.replace("\xa0", " ") for text in self.table.locator("td").all_inner_texts()]
+
+    def warm_up(self, control: str) -> None:
+        """Bring the pointer to a slider and wait until the frames of its range are drawn."""
+        self.slider(control).scroll_into_view_if_needed()
+        self.handle(control).hover()
+        self.page.wait_for_timeout(300)
+        deadline = time.monotonic() + 30
+        while self.ask("{panel}._ahead._thread is not None"):
+            if time.monotonic() > deadline:
+                raise TimeoutError("the range is not drawn")
+            self.page.wait_for_timeout(50)
 
     def drag(self, control: str, way: Sequence[float], pause: float = 0) -> None:
         """Take the handle of a slider with the mouse, lead it along a way (0 left, 1 right) and let go."""

@@ -6,7 +6,7 @@ import re
 import lab
 import numpy as np
 import pytest
-from explorer_page import places
+from explorer_page import Explorer, places
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -18,47 +18,45 @@ on_one_panel = pytest.mark.parametrize("place", places()[:1], ids=str, indirect=
 FIRST = tuple({place.notebook: place for place in reversed(places())}.values())[::-1]
 on_first_panels = pytest.mark.parametrize("place", FIRST, ids=str, indirect=True)
 
+on_a_playing_panel = pytest.mark.parametrize(
+    "place", [place for place in places() if place.panel_class.play][:1], ids=str, indirect=True
+)
+
 # Way of the mouse: from left to right, without a step back.
 ONE_WAY = np.linspace(0.05, 0.95, 60)
 
 
-def test_a_drag_changes_picture_and_numbers_and_they_stay_in_step(explorer):
-    control = explorer.moving_control()
-    picture, numbers = explorer.shown(), explorer.numbers()
-    explorer.drag(control, ONE_WAY)
-    explorer.settle()
-    assert explorer.shown() != picture
-    assert explorer.numbers() != numbers
-    assert explorer.shown() == explorer.wanted(**{control: explorer.value(control)})
-    expect(explorer.status).to_have_count(0)
-    explorer.screenshot("dragged")
-
-
 @on_first_panels
-def test_the_picture_is_never_blank_and_never_goes_back(explorer):
+def test_a_drag_shows_frames_in_step_with_their_numbers_and_rests_on_the_exact_picture(explorer):
     control = explorer.moving_control()
     explorer.drag(control, [0.0])
     explorer.settle()
-
-    explorer.log_frames(control)
+    picture, numbers = explorer.shown(), explorer.numbers()
+    explorer.warm_up(control)
     explorer.record()
     with explorer.film() as film:
         explorer.drag(control, ONE_WAY, pause=16)
-        explorer.page.wait_for_timeout(1500)
+        explorer.page.wait_for_timeout(700)
     notes = explorer.recorded()
     explorer.settle()
 
+    # Never blank, never another size, never back.
     assert len(film) > 10
     assert not any(map(is_blank, film))
     assert len(set(notes["heights"])) == 1
-    sent = explorer.sent_frames()
-    values = [sent[frame["digest"]] for frame in notes["frames"] if frame["digest"]]
-    assert len(values) > 3
-    assert values == sorted(values)
-    # The hand has stopped: what the kernel had in hand may still come, and then the last picture; no queue of others.
-    after = [frame for frame in notes["frames"] if frame["time"] > notes["pointer"][-1]]
-    assert len(after) <= 2
-    assert notes["frames"][-1]["digest"] == explorer.shown() == explorer.wanted(**{control: explorer.value(control)})
+    keys = [paint["key"] for paint in notes["paints"]]
+    assert len(keys) >= min(10, len(explorer.values(control)) // 3)
+    assert keys == sorted(keys)
+    for paint in notes["paints"][:: max(1, len(keys) // 4)]:
+        value = explorer.value_at(control, paint["key"])
+        assert [text.replace("\xa0", " ") for text in paint["numbers"]] == explorer.wanted_numbers(**{control: value})
+    # At rest the picture is the kernel's, byte for byte, and so are the numbers.
+    assert explorer.shown() != picture
+    assert explorer.numbers() != numbers
+    assert explorer.shown() == explorer.wanted(**{control: explorer.value(control)})
+    assert notes["frames"][-1]["digest"] == explorer.shown()
+    expect(explorer.status).to_have_count(0)
+    explorer.screenshot("dragged")
 
 
 def is_blank(picture: np.ndarray) -> bool:
@@ -88,7 +86,9 @@ def test_keys_alone_reach_a_slider_and_move_it(explorer):
     assert handle.evaluate("handle => handle.matches(':focus-visible')")
     assert handle.evaluate("handle => getComputedStyle(handle).outlineStyle") == "solid"
 
-    keys = {"Home": 0, "ArrowRight": 1, "ArrowUp": 2, "ArrowLeft": 1, "ArrowDown": 0, "End": len(values) - 1}
+    expect(handle).to_have_attribute("aria-label", explorer.twin.controls[control].description)
+    last = len(values) - 1
+    keys = {"Home": 0, "ArrowRight": 1, "ArrowUp": 2, "ArrowLeft": 1, "ArrowDown": 0, "End": last}
     seen = []
     for key, place in keys.items():
         page.keyboard.press(key)
@@ -96,9 +96,15 @@ def test_keys_alone_reach_a_slider_and_move_it(explorer):
         assert explorer.value(control) == values[place], key
         assert explorer.shown() == explorer.wanted(**{control: values[place]})
         seen.append((explorer.shown(), *explorer.numbers()))
+        said = explorer.slider(control).locator(".widget-readout").inner_text()
+        expect(handle).to_have_attribute("aria-valuetext", said)
     assert len(set(seen)) > 2
+    page.keyboard.press("PageDown")
+    explorer.settle()
+    assert explorer.value(control) in values[:last]
 
 
+@on_first_panels
 def test_presets_by_key_give_the_worked_numbers_and_reset_goes_back(explorer):
     picture, numbers = explorer.shown(), explorer.numbers()
     control = explorer.moving_control()
@@ -189,8 +195,51 @@ def _pixels(explorer) -> np.ndarray:
 
 
 @on_first_panels
-def test_the_picture_has_a_name_and_the_table_is_announced(explorer):
+def test_the_picture_has_a_name_and_changed_numbers_are_said_at_rest(explorer):
     expect(explorer.panel.get_by_role("img", name=explorer.twin.alt, exact=True)).to_be_visible()
-    expect(explorer.table).to_have_attribute("aria-live", "polite")
+    expect(explorer.table).to_have_attribute("aria-live", "off")
     assert explorer.table.locator("th[scope=row]").count() == explorer.table.locator("td").count() > 0
     explorer.screenshot("wide")
+    control = explorer.moving_control()
+    explorer.drag(control, [0.4, 0.8])
+    explorer.settle()
+    expect(explorer.spoken).to_contain_text(explorer.changed_line())
+
+
+@on_a_playing_panel
+def test_less_motion_makes_play_a_step(explorer):
+    explorer.page.emulate_media(reduced_motion="reduce")
+    try:
+        explorer.warm_up(explorer.twin.play)
+        before = explorer.value(explorer.twin.play)
+        play = explorer.panel.get_by_role("button", name=re.compile("^Play")).first
+        play.press("Enter")
+        explorer.page.wait_for_timeout(1000)
+        explorer.settle()
+        assert explorer.value(explorer.twin.play) == before + explorer.twin.controls[explorer.twin.play].step
+    finally:
+        explorer.page.emulate_media(reduced_motion="no-preference")
+
+
+def test_without_the_front_end_the_kernel_draws_and_nothing_else_is_seen(chromium, site):
+    place = places()[0]
+    site.restore(place.notebook)
+    context = chromium.new_context(viewport={"width": 1440, "height": 1000})
+    page = context.new_page()
+    page.route("**/anywidget/static/**", lambda route: route.abort())
+    lab.open_notebook(page, site.address, place.notebook)
+    lab.run_all(page)
+    explorer = Explorer(page, place, place.panel_class())
+    explorer.picture.wait_for()
+    explorer.settle()
+    control = explorer.moving_control()
+    before = explorer.shown()
+    explorer.drag(control, [0.2, 0.9])
+    explorer.settle()
+    assert explorer.shown() != before
+    assert explorer.shown() == explorer.wanted(**{control: explorer.value(control)})
+    assert explorer.canvas.count() == 0
+    assert "rror" not in explorer.panel.inner_text()
+    expect(explorer.table).to_have_attribute("aria-live", "polite")
+    lab.shut_down_kernel(page)
+    context.close()

@@ -9,9 +9,9 @@ from PIL import Image
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.view import View
-from transformer_parts.explore import ahead, controls
-from transformer_parts.explore.ahead import coarse_to_fine, place, places
+from transformer_parts.explore import controls, ranges
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.ranges import coarse_to_fine, place, places
 from transformer_parts.explore.readout import Row, table
 
 
@@ -256,7 +256,7 @@ def test_a_value_without_a_picture_may_come_before_its_turn(panel, page, logged)
 
 def test_the_bytes_of_a_range_are_bounded(panel, page, monkeypatch):
     size = len(preview(panel))
-    monkeypatch.setattr(ahead, "MOST_BYTES", int(3.5 * size))
+    monkeypatch.setattr(ranges, "MOST_BYTES", int(3.5 * size))
     page.want("height")
     page.idle()
     assert 3 <= len(page.frames()) <= 5

@@ -1,7 +1,7 @@
 // A panel's part in the browser.  Joined behind frames.js and names.js to the one module of an anywidget.
 //
 // The sliders, the image and the table are widgets of the panel, reached through the widget manager.  When the hand
-// comes near a control, its range is wanted from the kernel (messages: ../ahead.py); as the control moves, the frame of
+// comes near a control, its range is wanted from the kernel (messages: ../ahead.py, keys: ../ranges.py); as the control moves, the frame of
 // its value is shown at once on a canvas over the image, with its own table.  When the kernel says that image and table
 // are those of the controls as they stand, the canvas goes.
 
@@ -173,13 +173,12 @@ class Panel {
     await this.image.decode().catch(() => {});
   }
 
-  /** Where less motion is wished for, the play button takes one step. */
+  /** Where less motion is wished for, the play button takes one step, as the player does when it is started. */
   playing() {
     if (!this.play.get("playing")) return;
     this.want(this.model.get("plays"));
     if (!matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-    const { min, max, step, value } = this.play.attributes;
-    this.play.set({ playing: false, value: value + step > max ? min : value + step });
+    this.play.set("playing", false);
     this.play.save_changes();
   }
 
