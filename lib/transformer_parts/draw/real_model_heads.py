@@ -50,8 +50,9 @@ class Head:
 class HeadView(View[Head]):
     """Left, the attention map; right, all heads, a row for each layer; below, the clocks of query and key.
 
-    A frame marks the chosen query's row and the chosen head, a dot the chosen key.  A clock's hands are the
-    longer the longer its pairs of channels are (by square roots), and its face is gold where the pair adds to the score, grey where it takes away.
+    A frame marks the chosen query's row and the chosen head, a dot the chosen key.  The hands of a clock are the longer
+    the longer its pairs of channels are (by square roots); its face is gold where the pair adds to the score and grey
+    where it takes away.
     """
 
     size = (680, 520)

@@ -51,7 +51,8 @@ class Reading:
             style={"description_width": "8.5em"},
             layout={"width": "auto", "min_width": "0"},
         )
-        self.progress = widgets.FloatProgress(0, min=0, max=1, layout={"width": "auto", "display": "none"})
+        # Not a FloatProgress, which is made of nameless boxes: screen readers pass over it.
+        self.progress = widgets.HTML()
         self.tokens, self.message = widgets.HTML(_numbered(self.passage)), widgets.HTML()
         self.text.observe(lambda change: self._typed(change["new"]), names="value")
         self.widget = widgets.VBox([self.text, self.progress, self.tokens, self.message])
@@ -65,20 +66,20 @@ class Reading:
 
     def read(self, text: str) -> None:
         """Have the model read `text`; on an error keep the passage and say what went wrong."""
-        self.progress.layout.display = ""
+        self._advance(0.0)
         try:
             for result in self._steps(text):
                 if isinstance(result, Passage):
                     self._show(result)
                 else:
-                    self.progress.value = result
+                    self._advance(result)
         except Exception as error:
             logger.error("could not read %r", text, exc_info=error)
             self._say(f'<span role="alert">{escape(str(error) or type(error).__name__)}</span>')
         else:
             self._say(_PRESENT)
         finally:
-            self.progress.layout.display = "none"
+            self.progress.value = ""
 
     def restore(self) -> None:
         """Show the library's passage."""
@@ -107,6 +108,10 @@ class Reading:
         self.passage, self.text.value, self.tokens.value = passage, passage.text, _numbered(passage)
         for follower in self._followers:
             follower()
+
+    def _advance(self, done: float) -> None:
+        look = 'style="width: 100%; height: 1.2em" aria-label="part that is read"'
+        self.progress.value = f'<progress {look} value="{done:.3f}"></progress>'
 
     def _say(self, html: str) -> None:
         self.message.value = f'<p class="tp-note" role="status">{html}</p>'
