@@ -45,7 +45,15 @@ CODE_OF_SECTION = (
 )
 # The interview page teaches no concept of its own: it has sheets in place of explorers, and sections for them.
 INTERVIEW = "17_interview"
-INTERVIEW_HEADINGS = ("Question", "The questions", "Drills", "Spot the wrong claim", "Mock interview", "In code", "Sources")
+INTERVIEW_HEADINGS = (
+    "Question",
+    "The questions",
+    "Drills",
+    "Spot the wrong claim",
+    "Mock interview",
+    "In code",
+    "Sources",
+)
 CODE_OF_INTERVIEW = (
     ("The questions", r"\bQuestionCards\("),
     ("Drills", r"\bDrillSheet\("),

@@ -148,7 +148,7 @@ def _units(rng):
 
 
 DEAD = Exercise(
-    task="dead(pre): for each unit, whether ReLU leaves it dead over all inputs; pre of shape (inputs, units)",
+    task="my_dead(pre): for each unit, whether ReLU leaves it dead over all inputs; pre of shape (inputs, units)",
     solution=lambda pre: (pre <= 0).all(axis=0),
     inputs=_units,
     mistakes=(

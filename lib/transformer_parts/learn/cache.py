@@ -86,7 +86,8 @@ def _step_inputs(rng):
 
 
 STEP = Exercise(
-    task="step(query, key, value, keys, values, inv_freq): one head's output for a new token; keys are cached rotated",
+    task="attend_step(query, key, value, keys, values, inv_freq): "
+    "one head's output for a new token; keys are cached rotated",
     solution=_step,
     inputs=_step_inputs,
     mistakes=(

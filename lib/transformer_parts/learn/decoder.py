@@ -56,7 +56,7 @@ def _layer(
 
 
 DECODER_LAYER = Exercise(
-    task="decoder_layer(x, w_q, w_k, w_v, w_o, w_gate, w_up, w_down): one pre-norm layer of one head, x of"
+    task="my_layer(x, w_q, w_k, w_v, w_o, w_gate, w_up, w_down): one pre-norm layer of one head, x of"
     " shape (L, D), with RMSNorm without gains (rms_norm(x)), a causal mask, SwiGLU, no RoPE, no biases",
     solution=_layer(),
     inputs=_layer_case,

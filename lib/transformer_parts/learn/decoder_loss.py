@@ -21,7 +21,7 @@ def _mean_probability(logits, tokens):
 
 
 NEXT_TOKEN_LOSS = Exercise(
-    task="next_token_loss(logits, tokens): mean cross-entropy of the next token in nats, logits (L, V), tokens (L,)",
+    task="my_loss(logits, tokens): mean cross-entropy of the next token in nats, logits (L, V), tokens (L,)",
     solution=_next_token_loss,
     inputs=_loss_case,
     mistakes=(
@@ -110,7 +110,7 @@ def _exclusive(n, s):
 
 
 CAUSAL_MASK = Exercise(
-    task="causal_mask(n_queries, n_keys): (n_queries, n_keys), True = may attend, the last query aligned with the last"
+    task="my_mask(n_queries, n_keys): (n_queries, n_keys), True = may attend, the last query aligned with the last"
     " key, as in decoding with a cache",
     solution=causal_mask,
     inputs=_mask_case,

@@ -28,7 +28,7 @@ def _by_tokens(x, weight, eps):
 
 
 RMS_NORM = Exercise(
-    task="rms_norm(x, weight, eps): RMSNorm of each token, x of shape (L, D), weight (the γ) of shape (D,)",
+    task="my_rms_norm(x, weight, eps): RMSNorm of each token, x of shape (L, D), weight (the γ) of shape (D,)",
     solution=norms.rms_norm,
     inputs=_rms_inputs,
     mistakes=(
@@ -131,7 +131,7 @@ def _batch_norm(x, weight, bias, eps):
 
 
 LAYER_NORM = Exercise(
-    task="layer_norm(x, weight, bias, eps): LayerNorm of each token, x of shape (L, D), weight γ and bias β (D,)",
+    task="my_layer_norm(x, weight, bias, eps): LayerNorm of each token, x of shape (L, D), weight γ and bias β (D,)",
     solution=norms.layer_norm,
     inputs=_case,
     mistakes=(
@@ -214,7 +214,8 @@ LAYER_NORM = Exercise(
 
 
 CENTER = Exercise(
-    task="center(w): the matrix w' with rms_norm(x @ w') equal to layer_norm(x @ w) for every x; w of shape (in, out)",
+    task="my_center(w): "
+    "the matrix w' with rms_norm(x @ w') equal to layer_norm(x @ w) for every x; w of shape (in, out)",
     solution=lambda w: w - w.mean(axis=1, keepdims=True),
     inputs=lambda rng: (rng.standard_normal(rng.choice(np.arange(3, 9), 2, replace=False)) + rng.uniform(0.5, 1),),
     mistakes=(

@@ -30,7 +30,7 @@ def _moved(attend, x, order):
 
 
 GAP = Exercise(
-    task="gap(attend, x, order): how far attend is from equivariance, the largest |attend(x[order]) − …|",
+    task="my_gap(attend, x, order): how far attend is from equivariance, the largest |attend(x[order]) − …|",
     solution=_gap_with(_moved),
     inputs=_gap_inputs,
     mistakes=(
@@ -111,7 +111,7 @@ def _attend_inputs(rng):
 
 
 ATTEND = Exercise(
-    task="attend(x, w_query, w_key, w_value): one head of causal self-attention that is told no positions",
+    task="my_attend(x, w_query, w_key, w_value): one head of causal self-attention that is told no positions",
     solution=_attend,
     inputs=_attend_inputs,
     mistakes=(
@@ -186,7 +186,7 @@ def _same_sets(order):
 
 
 STAYS = Exercise(
-    task="stays(order): which places have the same output for x[order] as for x; one causal layer, no positions",
+    task="my_stays(order): which places have the same output for x[order] as for x; one causal layer, no positions",
     solution=maths.sees_the_same,
     inputs=_prefix_inputs,
     mistakes=(

@@ -53,7 +53,7 @@ def _layer_inputs(rng):
 
 LAYER = Exercise(
     task=(
-        "layer(x, w_attn, w_ffn, alpha): one layer of two branches, x @ w_attn and then x @ w_ffn, under each"
+        "my_layer(x, w_attn, w_ffn, alpha): one layer of two branches, x @ w_attn and then x @ w_ffn, under each"
         " placement: an array [Pre, Post, Sandwich, DeepNorm]. The norm is rms_norm(x, eps=1e-6); x has shape (L, D)"
     ),
     solution=_layer_solution,
@@ -169,7 +169,7 @@ def _backward_inputs(rng):
 
 BACKWARD = Exercise(
     task=(
-        "backward(grad, x, w): the gradient at x of y = x + rms_norm(x, eps=1e-6) @ w, given the gradient at y;"
+        "my_backward(grad, x, w): the gradient at x of y = x + rms_norm(x, eps=1e-6) @ w, given the gradient at y;"
         " grad and x have shape (L, D), w has (D, D)"
     ),
     solution=_backward_solution,

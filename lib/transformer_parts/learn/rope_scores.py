@@ -37,7 +37,8 @@ def _split(query, key, offsets, inv_freq):
 
 
 SCORES = Exercise(
-    task="scores(query, key, offsets, inv_freq): the score at each offset n − m, turning neither vector",
+    task="scores_without_turning(query, key, offsets, inv_freq): "
+    "the score at each offset n − m, turning neither vector",
     solution=_solution,
     inputs=_inputs,
     mistakes=(

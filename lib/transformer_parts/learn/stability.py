@@ -31,7 +31,8 @@ def _steps(rng):
 
 
 CLIP = Exercise(
-    task="clip(gradients, max_norm): gradients of shape (T, P, N), T steps with P parameters of N entries each; scale"
+    task="my_clip(gradients, max_norm): "
+    "gradients of shape (T, P, N), T steps with P parameters of N entries each; scale",
     " each step so that the norm of all its parameters together is at most max_norm",
     solution=_clipped_by(_norms),
     inputs=_steps,
@@ -101,7 +102,7 @@ def _times(factor):
 
 
 NARROW = Exercise(
-    task="narrow(w, n_layers): the initial weights of a residual projection, narrowed for a pre-norm decoder of"
+    task="my_narrow(w, n_layers): the initial weights of a residual projection, narrowed for a pre-norm decoder of"
     " n_layers layers",
     solution=lambda w, n_layers: w / np.sqrt(2 * n_layers),
     inputs=_projection,
@@ -161,7 +162,7 @@ def _by_tokens(x):
 
 
 QK_NORM = Exercise(
-    task="logits(q, k, gain): attention logits under QK-norm; q and k of shape (L, K), both normalised by RMSNorm"
+    task="my_logits(q, k, gain): attention logits under QK-norm; q and k of shape (L, K), both normalised by RMSNorm"
     " (ε = 0) and multiplied by gain, then scaled by 1/√K",
     solution=_logits,
     inputs=_heads,
