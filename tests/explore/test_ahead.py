@@ -305,3 +305,19 @@ def test_a_fault_in_the_thread_is_logged_and_the_panel_goes_on(panel, page, monk
     logged.clear()
     panel.controls["height"].value = 8
     assert panel.picture.value == panel.frame()
+
+
+def test_a_fast_hand_is_served_evenly_and_a_slow_one_nearby(panel):
+    def order(*hand, moving):
+        range_ = ranges.Range("1", panel, "height", None)
+        for key in hand:
+            range_.moved(key)
+        keys = []
+        while (key := range_.next(moving=moving)) is not None and len(keys) < 4:
+            keys.append(key)
+            range_.sent.add(key)
+        return keys
+
+    assert order(6, 8, moving=True) == [8, 6, 10, 4]
+    assert order(0, 20, moving=True) == [0, 16, 8, 4]
+    assert order(0, 20, moving=False) == [20, 18, 16, 14]

@@ -71,6 +71,7 @@ class Ahead:
             return False
         if self._range.control == control:
             key = place(self._panel.controls[control])
+            self._range.moved(key)
             if key not in self._range.failed and self._range.state(key) == self._panel.state:
                 self._moved = time.monotonic()
                 if key in self._range.sent:
@@ -134,7 +135,9 @@ class Ahead:
             return True
         key = None
         if self._range is not None:
-            key = self._range.next(place(self._panel.controls[self._range.control]))
+            # A hand that has not moved for two frames of the screen may well rest.
+            moving = self._moved is not None and time.monotonic() < self._moved + REST / 3
+            key = self._range.next(moving=moving)
         if key is not None:
             self._draw(self._range, key)
             return True

@@ -73,6 +73,7 @@ class Range:
         self._rank = {key: i for i, key in enumerate(self._order)}
         self._left = list(coarse_to_fine(self._order))
         self._states: dict[int, dict] = {}
+        self._hand, self._step = self._rank.get(place(panel.controls[control]), 0), 0
         self._twin = twin
 
     def state(self, key: int) -> dict[str, object] | None:
@@ -91,13 +92,22 @@ class Range:
             return None
         return self._twin.state
 
-    def next(self, hand: int | None) -> int | None:
-        """Return the place to draw next, None when there is nothing left to do."""
+    def moved(self, hand: int) -> None:
+        """Take note of the hand's new place."""
+        at = self._rank.get(hand, 0)
+        self._step, self._hand = abs(at - self._hand), at
+
+    def next(self, *, moving: bool) -> int | None:
+        """Return the place to draw next, None when there is nothing left to do.
+
+        A hand that moves in large steps has gone on when its picture comes, and is served by an even choice.
+        """
         if not self.wanted or self.bytes >= MOST_BYTES:
             return None
-        at = self._rank.get(hand, 0)
-        for i in sorted(range(max(at - NEAR, 0), min(at + NEAR + 1, len(self._order))), key=lambda i: abs(i - at)):
-            if self._is_left(self._order[i]):
+        at = self._hand
+        near = range(max(at - NEAR, 0), min(at + NEAR + 1, len(self._order)))
+        for i in sorted(near, key=lambda i: abs(i - at)):
+            if self._is_left(self._order[i]) and not (moving and self._step > NEAR):
                 return self._order[i]
         while self._left and not self._is_left(self._left[0]):
             del self._left[0]
