@@ -32,7 +32,7 @@ def _steps(rng):
 
 CLIP = Exercise(
     task="my_clip(gradients, max_norm): "
-    "gradients of shape (T, P, N), T steps with P parameters of N entries each; scale",
+    "gradients of shape (T, P, N), T steps with P parameters of N entries each; scale"
     " each step so that the norm of all its parameters together is at most max_norm",
     solution=_clipped_by(_norms),
     inputs=_steps,
