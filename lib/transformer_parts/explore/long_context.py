@@ -1,0 +1,98 @@
+"""Measured loss of a real model on a long text, by method of context extension."""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.long_context import LossByPosition, LossView
+from transformer_parts.explore import controls
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row, number
+from transformer_parts.runs import long_context, recorded
+
+NAMES = MappingProxyType(
+    {
+        "plain": "as trained",
+        "yarn": "YaRN",
+        "ntk_aware": "NTK-aware",
+        "dynamic_ntk": "dynamic NTK",
+        "position_interpolation": "Position Interpolation",
+        "restarted": "as trained, restarted at 8,192",
+    }
+)
+
+
+class LongContextLoss(Panel[LossByPosition]):
+    """SmolLM2's loss over 16,384 tokens of a book: measured once, drawn here."""
+
+    alt = (
+        "The mean loss of each block of 1,024 positions of a long text. Blue dots: the chosen method; black: the one it"
+        " is held against; thin grey: the other methods. The ground is grey beyond the trained length of 8,192."
+    )
+    still = "figures/long_context.png"
+    presets = MappingProxyType(
+        {
+            "What goes wrong": {"method": "plain", "beside": "restarted", "relative": False},
+            "YaRN": {"method": "yarn", "beside": "plain", "relative": False},
+            "PI, not fine-tuned": {"method": "position_interpolation", "beside": "plain", "relative": False},
+            "Worth it?": {"method": "yarn", "beside": "restarted", "relative": True},
+        }
+    )
+
+    def make_controls(self):
+        self.recording = recorded.load(long_context.NAME)
+        windows = list(self.recording.series["restarted"])
+        parts = {
+            f"{16384 * int(name.split()[1]):,} to {16384 * (int(name.split()[1]) + 1):,}": name for name in windows
+        }
+        methods = {name: method for method, name in NAMES.items()}
+        return {
+            "method": controls.choice("method, blue", methods, "yarn"),
+            "beside": controls.choice("beside, black", methods, "plain"),
+            "window": controls.choice("tokens of the book", parts, windows[0]),
+            "relative": controls.switch("loss beyond that of the model restarted at 8,192"),
+        }
+
+    def make_view(self):
+        return LossView()
+
+    def compute(self, *, method, beside, window, relative):
+        losses = {name: self.recording.series[name][window] for name in NAMES}
+        if relative:
+            base = losses["restarted"]
+            losses = {name: values - base for name, values in losses.items()}
+        arguments = self.recording.arguments
+        return LossByPosition(
+            block=arguments["block"],
+            trained_length=arguments["trained_length"],
+            losses=losses,
+            method=method,
+            beside=beside,
+            relative=relative,
+        )
+
+    def rows(self, data):
+        within = data.trained_length // data.block
+        chosen, beside = data.losses[data.method], data.losses[data.beside]
+
+        def row(label: str, part: slice) -> Row:
+            one, other = chosen[part].mean(), beside[part].mean()
+            return Row(label, f"{number(one, 3)}, {number(other, 3)}, {one - other:+.3f}")
+
+        worst = within + int(np.argmax((chosen - beside)[within:]))
+        return [
+            Row("shown: method, beside, their difference, in nats a token", ""),
+            row("positions up to 8,192", slice(within)),
+            row("8,192 to 12,288", slice(within, within + 4)),
+            row("12,288 to 16,384", slice(within + 4, None)),
+            row("the last block", slice(-1, None)),
+            Row("largest difference beyond 8,192, in the block from", f"{data.block * worst:,}"),
+            Row("perplexity of the last block, exp of the loss", self._perplexity(data), theme.FIRST),
+        ]
+
+    def _perplexity(self, data) -> str:
+        values = [data.losses[name][-1] for name in (data.method, data.beside)]
+        if data.relative:
+            return ", ".join(f"× {number(np.exp(value), 2)}" for value in values)
+        return ", ".join(number(np.exp(value), 1) for value in values)
