@@ -7,10 +7,12 @@ import re
 
 import numpy as np
 import pytest
+from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
 from matplotlib.path import Path
 
 from transformer_parts.draw import recorded_image
-from transformer_parts.draw.recording import Numbered, Recording
+from transformer_parts.draw.recording import Drawings, Numbered, Recorder, Recording
 from transformer_parts.draw.svg_path import STEPS, path_data
 from transformer_parts.explore.rope import RopePlane
 
@@ -123,3 +125,19 @@ def test_an_image_comes_back_as_it_was(rng, shape):
 def test_an_image_of_many_colours_comes_back(rng):
     pixels = rng.integers(0, 256, (60, 70, 4)).astype(np.uint8)
     assert np.array_equal(decoded(recorded_image.encode(pixels)), pixels)
+
+
+def test_a_collection_that_is_nowhere_moved_is_recorded():
+    figure = Figure(figsize=(1, 1), dpi=100)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.add_collection(
+        PathCollection([Path([(0, 0), (9, 0), (9, 9)])], offsets=[(10, 20), (30, 40)], offset_transform=None)
+    )
+    drawings = Drawings()
+    recorder = Recorder(100, 100, 100, drawings)
+    axes.collections[0].draw(recorder)
+    assert recorder.take() == 0
+    (marks,) = drawings.parts
+    starts = [points(list(drawings.paths)[outline])[0] for outline, *_ in marks]
+    # Counted from the top, and within the half pixel of a line that snaps.
+    assert np.abs(np.array(starts) - [(10, 80), (30, 60)]).max() <= 0.5

@@ -10,6 +10,7 @@ a frame is a list of numbers.
 
 import math
 from collections.abc import Hashable, Iterable, Sequence
+from types import MappingProxyType
 
 import numpy as np
 from matplotlib.backend_bases import GraphicsContextBase
@@ -23,7 +24,7 @@ from transformer_parts.draw import recorded_image
 from transformer_parts.draw.svg_path import STEPS, path_data
 from transformer_parts.draw.view import View
 
-_CAPS = {"butt": "butt", "round": "round", "projecting": "square"}
+_CAPS = MappingProxyType({"butt": "butt", "round": "round", "projecting": "square"})
 
 
 class Numbered(dict):
@@ -132,8 +133,10 @@ class Recorder(RendererAgg):
         )
         self._mark(outline, self._style(gc, rgbFace), STEPS * (places + centre))
 
-    draw_path_collection = RendererAgg.draw_path_collection
-    draw_quad_mesh = RendererAgg.draw_quad_mesh
+    def _iter_collection_raw_paths(self, *arguments):
+        # Moved to their places afterwards, which an identity cannot be.
+        for path, transform in super()._iter_collection_raw_paths(*arguments):
+            yield path, Affine2D(transform.get_matrix())
 
     def draw_image(self, gc: GraphicsContextBase, x: float, y: float, im: NDArray, transform=None) -> None:
         height, width = im.shape[:2]

@@ -1,6 +1,7 @@
 """Paths as SVG path data in whole steps, relative to the point before: short, and read by every browser."""
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 import numpy as np
 from matplotlib.path import Path
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 #: Steps of a recorded coordinate in one device pixel.
 STEPS = 8
 
-_LETTERS = {Path.MOVETO: "m", Path.LINETO: "l", Path.CURVE3: "q", Path.CURVE4: "c"}
-_POINTS = {Path.MOVETO: 1, Path.LINETO: 1, Path.CURVE3: 2, Path.CURVE4: 3}
+_LETTERS = MappingProxyType({Path.MOVETO: "m", Path.LINETO: "l", Path.CURVE3: "q", Path.CURVE4: "c"})
+_POINTS = MappingProxyType({Path.MOVETO: 1, Path.LINETO: 1, Path.CURVE3: 2, Path.CURVE4: 3})
 
 
 def path_data(vertices: NDArray, codes: NDArray | None = None) -> str:
