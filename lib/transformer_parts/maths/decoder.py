@@ -1,8 +1,6 @@
 """One decoder layer: pre-norm attention with RoPE and grouped heads, then a SwiGLU feed-forward layer."""
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,31 +9,11 @@ from transformer_parts.maths import require, rope
 from transformer_parts.maths.activations import silu
 from transformer_parts.maths.attention import attention_weights, scores
 from transformer_parts.maths.attention_blocks import mix, split_heads
+from transformer_parts.maths.decoder_step import Note, Step
 from transformer_parts.maths.decoder_weights import DecoderWeights
 from transformer_parts.maths.norms import rms_norm
 
 __all__ = ["DecoderLayer", "Step"]
-
-
-class Step(NamedTuple):
-    """One intermediate tensor of a decoder layer.
-
-    Attributes
-    ----------
-    name : str
-        What it is, such as "q" or "weights".
-    axes : str
-        Its axes in the letters of the package, such as "… H L K".
-    value : ndarray
-        The tensor; not to be written to, for later steps may share its memory.
-    """
-
-    name: str
-    axes: str
-    value: NDArray
-
-
-Note = Callable[[str, str, NDArray], None]
 
 
 def _no_note(name: str, axes: str, value: NDArray) -> None:

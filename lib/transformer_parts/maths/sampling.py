@@ -90,6 +90,11 @@ def sample(
     temperature, top_k, top_p
         As in `next_token_probabilities`; temperature may be 0.
 
+    Returns
+    -------
+    int
+        From 0 to V − 1.
+
     Raises
     ------
     ValueError

@@ -24,7 +24,7 @@ ARRAYS_NAME = "smollm2_passage.npz"
 NOTES_NAME = "smollm2_passage.json"
 TRAINED = "as trained"
 #: Edges of the classes that gates before the activation are counted in; the outer classes are open.
-GATE_EDGES = np.linspace(-6.0, 6.0, 97)
+GATE_EDGES = tuple(step / 8 for step in range(-48, 49))
 #: Arrays that are stored in float16, being many; the others are in float32.
 HALF = ("query", "key", "weights", "lens_top")
 
