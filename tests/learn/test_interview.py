@@ -220,6 +220,11 @@ def test_numbers_are_printed_as_in_books(number, form, printed):
     assert evidence.fill(f"<<a:{form}>>", {"a": number}) == printed
 
 
+def test_thousands_stand_close_in_a_formula():
+    text = "$<<a:,>>$, $$<<a:,>>$$ and <<a:,>>"
+    assert evidence.fill(text, {"a": 1234}) == "$1{,}234$, $$1{,}234$$ and 1,234"
+
+
 def test_the_readme_of_the_folder_shows_what_loads(tmp_path):
     """Its example is a question and a claim that the loader takes."""
     (example,) = re.findall(r"```toml\n(.*?)```", (FOLDER / "README.md").read_text("utf-8"), re.DOTALL)

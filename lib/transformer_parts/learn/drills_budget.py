@@ -27,7 +27,7 @@ WIDTH = Drill(
         "tenths": int(rng.choice([12, 13, 14, 15, 16])),
     },
     task=lambda d, multiple_of, tenths: (
-        f"The width rule of the Llama code for $d={d:,}$, `multiple_of={multiple_of}` and"
+        f"The width rule of the Llama code for $d={d}$, `multiple_of={multiple_of}` and"
         f" `ffn_dim_multiplier={tenths / 10}`: give the hidden width of the SwiGLU layer."
     ),
     answer=lambda d, multiple_of, tenths: budget.llama_d_ff(d, multiple_of=multiple_of, multiplier=tenths / 10).d_ff,

@@ -80,11 +80,18 @@ def fill(text: str, numbers: Mapping[str, Number]) -> str:
         if name not in numbers:
             raise require.refusal("text", f"<<{name}>>", f"one of {', '.join(numbers)}")
         try:
-            return _as_printed(format(numbers[name], form))
+            printed = _as_printed(format(numbers[name], form))
         except (ValueError, TypeError) as error:
             raise require.refusal("text", match[0], f"a format that a number can have ({error})") from None
+        # In a formula a comma alone would be followed by a gap.
+        return printed.replace(",", "{,}") if _inside_a_formula(text, match.start()) else printed
 
     return PLACE.sub(put, text)
+
+
+def _inside_a_formula(text: str, place: int) -> bool:
+    """Tell whether a place in a text is between dollar signs."""
+    return text[:place].replace("$$", "$").count("$") % 2 == 1
 
 
 def _as_printed(number: str) -> str:

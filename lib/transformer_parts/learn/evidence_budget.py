@@ -29,6 +29,7 @@ def count_by_hand() -> dict[str, float]:
             f"{short}_layer_ffn": counted.layer.feed_forward,
             f"{short}_layer_norms": counted.layer.norms,
         }
+    numbers["llama_full"] = 4 * PUBLISHED["Llama 3 8B"].config.d_model ** 2
     in_file = budget.count_tensors(load_excerpt().tensor_shapes).total
     return numbers | {"in_file": in_file, "holds": in_file == numbers["smol_total"]}
 
