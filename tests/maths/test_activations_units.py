@@ -2,6 +2,7 @@
 
 import itertools
 
+import ml_dtypes
 import mpmath
 import numpy as np
 import pytest
@@ -86,6 +87,12 @@ def test_slope_is_summed_entry_by_entry(rng, derivative):
         (sum(float(derivative(value)) ** 2 for value in z[..., j].flat) / 15) ** 0.5 for j in range(7)
     ]  # fmt: skip
     assert_allclose(slope_rms(z, derivative), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_slopes_of_sixteen_bits_are_summed_in_float32(rng, dtype):
+    z = rng.standard_normal((70_001, 2)).astype(dtype)  # more than float16's largest number of squares near 1
+    assert_allclose(slope_rms(z + 5, silu_derivative), slope_rms(z.astype(float) + 5, silu_derivative), rtol=0.01)
 
 
 def test_a_unit_dead_for_relu_has_a_slope_for_silu_and_gelu():

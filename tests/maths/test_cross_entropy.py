@@ -34,6 +34,13 @@ def test_large_logits_keep_their_digits():
     assert cross_entropy([[3000.0, 0.0]], [1]) == 3000.0
 
 
+def test_logits_further_apart_than_the_dtype_reaches():
+    wide = [[1e308, -1e308]]
+    assert str(cross_entropy(wide, [0])) == "0.0"
+    with pytest.raises(ValueError, match=r"^logits: got entries up to 1e\+308, want a loss within float64"):
+        cross_entropy(wide, [1])
+
+
 def test_sixteen_bits_are_computed_in_float32(rng):
     logits = rng.normal(size=(3, 7)).astype(ml_dtypes.bfloat16)
     assert log_softmax(logits).dtype == np.float32

@@ -68,6 +68,11 @@ def test_histogram_refuses_bad_input(values, edges, message):
         fractions_in_bins(values, edges)
 
 
+def test_squares_of_gates_do_not_overflow():
+    assert count_gates([1e200, 1e200, -1e200]).share_above_one == pytest.approx(2 / 3)
+    assert np.isnan(count_gates([0.0, 0.0]).share_above_one)
+
+
 def test_counts_refuse_what_is_not_finite():
     with pytest.raises(ValueError, match=r"^gates: got inf"):
         count_gates([np.inf])

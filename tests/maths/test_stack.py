@@ -228,6 +228,22 @@ def test_weights_that_do_not_fit_are_refused(rng, change, name):
         forward(weights, tokens, config)
 
 
+@pytest.mark.parametrize("name", ["embedding", "layers.0.w_down", "layers.1.w_q", "final_norm", "head"])
+def test_what_is_not_finite_is_refused_wherever_it_stands(rng, name):
+    config, weights, tokens, _ = a_decoder(rng, tied=False)
+    weights[name][..., 1] = np.nan
+    with pytest.raises(ValueError, match="got nan at index"):
+        forward(weights, tokens, config)
+
+
+def test_numbers_beyond_the_dtype_are_refused_without_a_warning(rng):
+    config, weights, tokens, _ = a_decoder(rng, tied=False)
+    with pytest.raises(ValueError, match=r"^weights: got logits that are not finite, want logits within float64"):
+        forward(weights | {"head": np.full_like(weights["head"], 1e308)}, tokens, config)
+    with pytest.raises(ValueError, match=": got "):
+        forward({n: 1e200 * w for n, w in weights.items()}, tokens, config)
+
+
 def test_tokens_and_targets_that_do_not_fit_are_refused(rng):
     config, weights, tokens, targets = a_decoder(rng)
     for bad in (tokens + 11, tokens - 11, tokens * 1.0, np.array(3), tokens[:, :0]):

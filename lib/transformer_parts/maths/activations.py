@@ -18,7 +18,7 @@ from transformer_parts.maths.activations_derivatives import (
     silu_derivative,
     swish_derivative,
 )
-from transformer_parts.maths.elementwise import MOST_BETA, blockwise, logistic, steepened
+from transformer_parts.maths.elementwise import MOST_BETA, blockwise, logistic, normal_distribution, steepened
 
 __all__ = [
     "gelu",
@@ -34,8 +34,6 @@ __all__ = [
     "swish",
     "swish_derivative",
 ]
-
-_erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 def relu(x: ArrayLike) -> NDArray:
@@ -208,7 +206,7 @@ def gelu(x: ArrayLike) -> NDArray:
 
     def exact(t: NDArray) -> NDArray:
         t = t.astype(np.result_type(t.dtype, np.float64))
-        return t / 2 * _erfc(-t / math.sqrt(2)).astype(np.float64)
+        return t * normal_distribution(t)
 
     return blockwise(exact, x)
 

@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
-from transformer_parts.maths.elementwise import MOST_BETA, blockwise, logistic, steepened
-
-_erfc = np.frompyfunc(math.erfc, 1, 1)
+from transformer_parts.maths.elementwise import MOST_BETA, blockwise, logistic, normal_distribution, steepened
 
 
 def relu_derivative(x: ArrayLike) -> NDArray:
@@ -185,9 +183,7 @@ def gelu_derivative(x: ArrayLike) -> NDArray:
     def exact(t: NDArray) -> NDArray:
         t = t.astype(np.result_type(t.dtype, np.float64))
         near = np.clip(t, -200, 200)  # beyond, the density is 0 in any dtype, and a square could overflow
-        return _erfc(-t / math.sqrt(2)).astype(np.float64) / 2 + near * np.exp(-near * near / 2) / math.sqrt(
-            2 * math.pi
-        )
+        return normal_distribution(t) + near * np.exp(-near * near / 2) / math.sqrt(2 * math.pi)
 
     return blockwise(exact, x)
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer_parts.maths import require
+from transformer_parts.maths.elementwise import MOST_BETA
 
 _LAMBERT_OF_1_OVER_E = 0.2784645427610738
 """W(1/e), the solution of w·e^w = 1/e."""
@@ -52,7 +53,7 @@ def swish_minimum(beta: float = 1.0) -> Extreme:
     >>> round(x, 4), round(value, 4)
     (-1.2785, -0.2785)
     """
-    beta = require.number("beta", beta, above=0, maximum=1000)
+    beta = require.number("beta", beta, above=0, maximum=MOST_BETA)
     return Extreme(-(1 + _LAMBERT_OF_1_OVER_E) / beta, -_LAMBERT_OF_1_OVER_E / beta)
 
 
@@ -69,7 +70,7 @@ def largest_difference(
     first, second : function
         Elementwise functions.
     low, high : float
-        The range.
+        The range, within ±1e300.
 
     Returns
     -------
@@ -79,7 +80,8 @@ def largest_difference(
     Raises
     ------
     ValueError
-        If a function can't be called, a limit is not finite, or `high` is not above `low`.
+        If a function can't be called, the difference is not finite, a limit is out of range, or `high` is not above
+        `low`.
 
     Examples
     --------
@@ -90,12 +92,12 @@ def largest_difference(
     """
     require.function("first", first)
     require.function("second", second)
-    low = require.number("low", low)
-    high = require.number("high", high, above=low)
+    low = require.number("low", low, minimum=-1e300)
+    high = require.number("high", high, above=low, maximum=1e300)
     at, width = (low + high) / 2, high - low
     for _ in range(2):
         grid = np.linspace(max(low, at - width / 2), min(high, at + width / 2), 1001)
-        difference = first(grid) - second(grid)
+        difference = require.array("first - second", first(grid) - second(grid))
         size = np.abs(difference)
         place = len(grid) - 1 - int((size[::-1] >= size.max() * (1 - 1e-9)).argmax())
         at, width = grid[place], width / 500

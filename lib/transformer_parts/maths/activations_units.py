@@ -160,7 +160,7 @@ def slope_rms(pre: ArrayLike, derivative: Callable[[NDArray], NDArray]) -> NDArr
     Returns
     -------
     ndarray, shape (F,)
-        0 exactly where the unit has slope 0 at every input.
+        0 exactly where the unit has slope 0 at every input; of 16-bit numbers in float32.
 
     Raises
     ------
@@ -176,6 +176,7 @@ def slope_rms(pre: ArrayLike, derivative: Callable[[NDArray], NDArray]) -> NDArr
     pre = require.array("pre", pre)
     require.function("derivative", derivative)
     slopes = derivative(pre).reshape(-1, pre.shape[-1])
+    slopes = slopes.astype(require.compute_dtype(slopes.dtype), copy=False)
     return np.sqrt(np.einsum("if,if->f", slopes, slopes) / len(slopes))
 
 

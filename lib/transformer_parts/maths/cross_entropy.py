@@ -1,5 +1,7 @@
 """The next-token loss: cross-entropy of logits, averaged over the targets that count."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -31,7 +33,7 @@ def cross_entropy(logits: ArrayLike, targets: ArrayLike) -> float:
     Raises
     ------
     ValueError
-        If a logit is not finite, a target is out of range or no integer, or none counts.
+        If a logit or the loss is not finite, a target is out of range or no integer, or none counts.
 
     References
     ----------
@@ -45,7 +47,10 @@ def cross_entropy(logits: ArrayLike, targets: ArrayLike) -> float:
     logits = require.array("logits", logits)
     targets, counted = checked_targets(targets, logits)
     rows = log_softmax(logits[counted])
-    return -float(np.mean(rows[np.arange(len(rows)), targets[counted]], dtype=np.float64))
+    loss = 0.0 - float(np.mean(rows[np.arange(len(rows)), targets[counted]], dtype=np.float64))  # 0, never −0
+    if not math.isfinite(loss):
+        raise require.refusal("logits", f"entries up to {np.abs(logits).max():.3g}", f"a loss within {rows.dtype.name}")
+    return loss
 
 
 def log_softmax(logits: NDArray) -> NDArray:
@@ -67,7 +72,8 @@ def log_softmax(logits: NDArray) -> NDArray:
     [0.0, -1000.0]
     """
     logits = logits.astype(require.compute_dtype(logits.dtype), copy=False)
-    shifted = logits - logits.max(-1, keepdims=True)
+    with np.errstate(over="ignore"):  # further apart than the dtype reaches: −inf
+        shifted = logits - logits.max(-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
 
 

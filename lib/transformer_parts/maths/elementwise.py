@@ -1,5 +1,6 @@
 """Functions of single entries: what the activations and their derivatives share."""
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -13,6 +14,14 @@ BLOCK_ENTRIES = 16 * 1024  # at a time, so that the temporaries of a formula sta
 
 MOST_BETA = 1000.0
 """The steepest Swish: ReLU to within 0.0003, and βx still far from the limits of float32 where σ(βx) is not 0 or 1."""
+
+
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+def normal_distribution(t: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return Φ(t), the distribution function of the standard normal, by the standard library entry by entry."""
+    return _erfc(-t / math.sqrt(2)).astype(np.float64) / 2
 
 
 def blockwise(function: Callable[[NDArray], NDArray], x: ArrayLike) -> NDArray:

@@ -52,8 +52,8 @@ def count_gates(gates: ArrayLike) -> GateCounts:
     GateCounts(negative=0.25, above_one=0.25, lowest=-0.5, highest=2.0, share_above_one=0.7272727272727273)
     """
     gates = require.array("gates", gates).astype(np.float64, copy=False)
-    squares = np.vdot(gates, gates)
-    above = gates[gates > 1]
+    sizes = gates / max(np.abs(gates).max(), np.finfo(np.float64).tiny)  # squares of which cannot overflow
+    squares, above = np.vdot(sizes, sizes), sizes[gates > 1]
     return GateCounts(
         negative=float((gates < 0).mean()),
         above_one=float((gates > 1).mean()),

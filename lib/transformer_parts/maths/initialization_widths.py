@@ -154,7 +154,7 @@ def standard_deviations(
 
     References
     ----------
-    β: Wang et al., "DeepNet", arXiv:2203.00555, §3, figure 2, decoder-only.
+    β: Wang et al., "DeepNet", arXiv:2203.00555, §2, figure 2, decoder-only.
 
     Examples
     --------

@@ -149,7 +149,7 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
 
     References
     ----------
-    Wang et al., "DeepNet: Scaling Transformers to 1,000 Layers", arXiv:2203.00555, §3.1 and figure 2.
+    Wang et al., "DeepNet: Scaling Transformers to 1,000 Layers", arXiv:2203.00555, §4.1 and figure 2.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def deepnorm_alpha_beta(n_layers: int) -> DeepNormFactors:
 
     References
     ----------
-    arXiv:2203.00555, §3.1, figure 2 (the table); derived in §4.2 and §4.3.  A model of both an encoder and a
+    arXiv:2203.00555, §2, figure 2 (the table); derived in §4.2 and §4.3.  A model of both an encoder and a
     decoder has other factors.
 
     Examples

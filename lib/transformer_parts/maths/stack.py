@@ -83,13 +83,18 @@ def forward(weights: Weights, tokens: ArrayLike, config: StackConfig) -> tuple[N
         raise require.refusal("tokens", "a single token", "at least 1 axis, the sequence")
     stream = weights["embedding"][tokens]
     streams, layers = [stream], []
-    for i in range(config.n_layers):
-        stream, kept = layer_forward(layer_weights(weights, i), stream, config)
-        streams.append(stream)
-        layers.append(kept)
-    output = normalized(weights, "final_norm", stream, config) if config.final_norm else stream
-    rows = output.reshape(-1, config.d_model) @ _head(weights, config)
-    return rows.reshape(*tokens.shape, -1), Tape(tokens, tuple(streams), tuple(layers), output)
+    with np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused: by a norm, or at the end
+        for i in range(config.n_layers):
+            stream, kept = layer_forward(layer_weights(weights, i), stream, config)
+            streams.append(stream)
+            layers.append(kept)
+        output = normalized(weights, "final_norm", stream, config) if config.final_norm else stream
+        logits = (output.reshape(-1, config.d_model) @ _head(weights, config)).reshape(*tokens.shape, -1)
+    if not require.all_finite(logits):
+        for name, w in weights.items():
+            require.all_numbers(f"weights[{name!r}]", w)
+        raise require.refusal("weights", "logits that are not finite", f"logits within {logits.dtype.name}")
+    return logits, Tape(tokens, tuple(streams), tuple(layers), output)
 
 
 def backward(grad: ArrayLike, weights: Weights, tape: Tape, config: StackConfig) -> Gradients:
