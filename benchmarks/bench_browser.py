@@ -11,8 +11,10 @@ The forms of one picture, each in a cell of its own:
 
 Each is measured twice, on the machine as it is and with a process that spins for each core.
 
-- frames/s: the pointer leads the handle to and fro over its whole bar, on to another value each time the page takes an
-  input; counted are pictures presented that differ from the one before, without the first 300 ms of the grab.
+- frames/s: the pointer leads the handle to and fro over its whole bar, on to another value at each frame of the screen;
+  counted are pictures presented that differ from the one before, without the first 300 ms of the grab.
+- drawn: seconds that the pointer was over the slider, until the frames of its range were drawn, but at most 4.
+- input/s: how many the page took, at most what its screen shows.
 - p50, p95: milliseconds from an input event's own time stamp until the browser has presented its picture (element
   timing).  For "ahead" these are all events of the drag whose very picture was shown; for the others, whose pictures
   do not say which event they belong to, arrow keys one at a time.
@@ -55,6 +57,7 @@ MOST_MS, LEAST_RATE, WARM_UP = 25, 45, 300
 RESULTS = PROJECT / "bench-results" / "browser.txt"
 
 SETUP = """
+from ipympl.backend_nbagg import Canvas, FigureManager
 import matplotlib.pyplot as plt
 from ipywidgets import interact
 from matplotlib_inline.config import InlineBackend
@@ -67,8 +70,8 @@ def make(name):
 """
 
 AHEAD = """
-panel = make("{name}")
-panel
+{name}_ahead = make("{name}")
+{name}_ahead
 """
 
 # Without its controls the front end has nothing to do.
@@ -92,7 +95,6 @@ interact(lambda **state: show(**state), **make("{name}").make_controls());
 """
 
 IPYMPL = """
-from ipympl.backend_nbagg import Canvas, FigureManager
 from ipywidgets import VBox
 panel = make("{name}")
 view = type(panel.view)(scale=1)
@@ -120,7 +122,7 @@ WATCH = """
 ([root, slider]) => {
     if (!window.tpLog) {
         window.tpLog = {};
-        for (const kind of ["keydown", "pointermove"])
+        for (const kind of ["keydown", "mousemove"])
             document.addEventListener(kind, event => tpLog.inputs.push(event.timeStamp), {capture: true});
         new PerformanceObserver(list => {
             for (const {element, url, identifier, renderTime} of list.getEntries()) {
@@ -140,7 +142,9 @@ WATCH = """
             const letter = document.createElement("p");
             letter.setAttribute("elementtiming", "painting " + tpLog.count);
             letter.textContent = "·";
-            corner.replaceChildren(letter);
+            corner.append(letter);
+            // One that has gone before it was presented is not reported.
+            if (corner.children.length > 12) corner.firstChild.remove();
         };
         document.addEventListener("tp-paint", ({detail}) => painted(detail));
         const draw = CanvasRenderingContext2D.prototype.drawImage;
@@ -164,6 +168,26 @@ WATCH = """
 """
 
 
+# The way of a hand: at each frame of the screen a mouse event, as the browser itself hands them on.  Those that
+# Playwright sends take two frames each.  Returns the events a second.
+DRAG = """
+([left, right, y, steps, seconds]) => new Promise(resolve => {
+    const start = performance.now();
+    let count = 0;
+    const move = () => {
+        const elapsed = performance.now() - start;
+        if (elapsed > 1000 * seconds) return resolve(1000 * count / elapsed);
+        const turn = count++ % (2 * steps);
+        const clientX = left + (right - left) * (turn <= steps ? turn : 2 * steps - turn) / steps;
+        const about = {clientX, clientY: y, buttons: 1, bubbles: true, cancelable: true, view: window};
+        (document.elementFromPoint(clientX, y) ?? document.body).dispatchEvent(new MouseEvent("mousemove", about));
+        requestAnimationFrame(move);
+    };
+    requestAnimationFrame(move);
+})
+"""
+
+
 @contextmanager
 def busy(cores: int) -> Iterator[None]:
     """Keep that many cores busy."""
@@ -180,6 +204,8 @@ def busy(cores: int) -> Iterator[None]:
 class Measured:
     """What was measured on one form at one load."""
 
+    drawn: float = 0.0
+    inputs: float = 0.0
     rate: float = 0.0
     waits: list[float] = field(default_factory=list)
     exact: float = 1.0
@@ -216,7 +242,7 @@ class Form:
         self.y = grip["y"] + grip["height"] / 2
         self.page.evaluate("() => performance.clearResourceTimings()")
         self.page.mouse.move(grip["x"] + grip["width"] / 2, self.y)
-        self.page.wait_for_timeout(400)
+        self.page.wait_for_timeout(200)
         outputs.evaluate(f"(root, slider) => ({WATCH})([root, slider])", self.slider.element_handle())
 
     def press(self, times: int) -> list[float]:
@@ -237,18 +263,24 @@ class Form:
             self.page.wait_for_timeout(60)
         return waits[1:]
 
+    def warm_up(self, most: float = 4.0) -> float:
+        """Wait until the frames of the slider's range are drawn; return the seconds that it took."""
+        start = time.perf_counter()
+        while (seconds := time.perf_counter() - start) < most:
+            if lab.kernel(self.page, value=f"{self.panel_class.__name__}_ahead._ahead._thread is None"):
+                break
+            self.page.wait_for_timeout(20)
+        return seconds + 0.2
+
     def drag(self, seconds: float) -> dict:
         """Drag the handle to and fro and stop; return the notes of the page."""
         steps = min(len(self.pictures) - 1, 40)
         self.page.mouse.down()
-        deadline, end = time.perf_counter() + seconds, 0
-        while time.perf_counter() < deadline:
-            self.page.mouse.move((self.right, self.left)[end % 2], self.y, steps=steps)
-            end += 1
-        self.page.wait_for_timeout(900)
+        inputs = self.page.evaluate(DRAG, [self.left, self.right, self.y, steps, seconds])
+        self.page.wait_for_timeout(700)
         notes = self.page.evaluate("() => ({inputs: tpLog.inputs, changes: tpLog.changes, shown: tpLog.shown})")
         self.page.mouse.up()
-        return notes
+        return notes | {"rate": inputs}
 
     def measure(self, load: str, seconds: float, presses: int) -> None:
         self.look()
@@ -256,6 +288,8 @@ class Form:
         if self.kind != "ahead":
             result.waits = self.press(presses)
             self.look()
+        else:
+            result.drawn = self.warm_up()
         notes = self.drag(seconds)
         start, stop = notes["inputs"][0] + WARM_UP, notes["inputs"][-1]
         moving = [shown for shown in notes["shown"] if start <= shown["time"] <= stop + 100]
@@ -271,6 +305,7 @@ class Form:
             different = 1 + sum(one != other for one, other in itertools.pairwise(seen)) if seen else 0
         else:
             different = len({shown["time"] for shown in moving})
+        result.inputs = notes["rate"]
         result.rate = 1000 * different / (stop - start)
         still = [shown["time"] for shown in notes["shown"] if shown.get("image") or self.kind == "ipympl"]
         result.rest = max(still, default=float("inf")) - stop
@@ -306,15 +341,21 @@ def write_notebook(path: Path, forms: list[Form]) -> None:
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=notebooks.METADATA), path)
 
 
-HEAD = "{:<22}{:<26}{:<10}" + "{:>10}{:>8}{:>8}{:>8}{:>9}" * 2
+HEAD = "{:<22}{:<26}{:<10}" + "{:>8}{:>8}{:>10}{:>8}{:>8}{:>7}{:>9}" * 2
 
 
 def line(form: Form) -> str:
     cells = []
     for result in form.measured.values():
-        cells += [f"{result.rate:.1f}", f"{result.percentile(50):.1f}", f"{result.percentile(95):.1f}"]
+        cells += [f"{result.drawn:.1f}" if form.kind == "ahead" else ""]
+        cells += [
+            f"{result.inputs:.0f}",
+            f"{result.rate:.1f}",
+            f"{result.percentile(50):.1f}",
+            f"{result.percentile(95):.1f}",
+        ]
         cells += [f"{result.exact:.0%}" if form.kind == "ahead" else "", f"{result.rest:.0f}"]
-    cells += [""] * (10 - len(cells))
+    cells += [""] * (14 - len(cells))
     slider = f"{form.label[:18]} ({len(form.pictures)})"
     return HEAD.format(form.panel_class.__name__, slider, form.kind, *cells)
 
@@ -333,8 +374,8 @@ def verdict(forms: list[Form]) -> str:
 def main() -> None:
     """Measure, print and keep the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--presses", type=int, default=8, help="arrow keys for each form that goes through the kernel")
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of a drag")
+    parser.add_argument("--presses", type=int, default=4, help="arrow keys for each form that goes through the kernel")
+    parser.add_argument("--seconds", type=float, default=1.5, help="length of a drag")
     parser.add_argument("--panels", nargs="*", help="panels by class name; all by default")
     parser.add_argument("--forms", nargs="*", choices=CELLS, default=list(CELLS))
     parser.add_argument(
@@ -351,8 +392,15 @@ def main() -> None:
         for kind in options.forms:
             if kind in ("ahead", "image") or panel_class.__name__ in options.beside:
                 forms.append(Form(None, panel_class, kind, len(forms) + 1, *moved))
-    print(HEAD.format("", "", "", *(f"{load}" if i == 0 else "" for load in ("idle", "busy") for i in range(5))))
-    print(HEAD.format("picture", "slider (values)", "form", *["frames/s", "p50 ms", "p95 ms", "exact", "rest ms"] * 2))
+    print(HEAD.format("", "", "", *(f"{load}" if i == 0 else "" for load in ("idle", "busy") for i in range(7))))
+    print(
+        HEAD.format(
+            "picture",
+            "slider (values)",
+            "form",
+            *["drawn s", "input/s", "frames/s", "p50 ms", "p95 ms", "exact", "rest ms"] * 2,
+        )
+    )
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root"
         root.mkdir()

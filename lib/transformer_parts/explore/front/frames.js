@@ -106,17 +106,25 @@ export class FrameStore {
     this.bitmaps.delete(key);
   }
 
-  // Two at a time: the browser decodes beside the page's own thread, and the one under the hand never waits long.
+  // The browser decodes beside the page's own thread. The picture under the hand never waits for a place; those that a
+  // hand of this speed comes to next have two; the others, while there is room, are decoded when nothing else is.
   decodeSome() {
-    if (this.hand === null || this.busy >= 2 || this.frames.size === 0) return;
-    const around = this.byDistance(this.hand);
-    const soon = [this.nearest(this.hand), this.nearest(this.hand + this.step), ...around.slice(1, NEIGHBOURS)];
-    const room = this.maxDecoded - this.bitmaps.size - this.busy;
-    for (const key of room > 0 ? [...soon, ...around] : soon) {
+    if (this.hand === null || this.frames.size === 0) return;
+    const { hand, step } = this;
+    const around = this.byDistance(hand);
+    const soon = [this.nearest(hand + step), this.nearest(hand + 2 * step)];
+    if (Math.abs(step) < NEIGHBOURS) soon.push(...around.slice(1, NEIGHBOURS));
+    this.decodeFirst([around[0]], 3);
+    this.decodeFirst(soon, 2);
+    if (this.bitmaps.size + this.busy < this.maxDecoded) this.decodeFirst(around, 1);
+  }
+
+  /** Decode the first of these keys that are not, as long as fewer than `most` are under way. */
+  decodeFirst(keys, most) {
+    for (const key of keys) {
+      if (this.busy >= most) return;
       const frame = this.frames.get(key);
-      if (frame.decoding || this.bitmaps.has(key)) continue;
-      this.decode(key, frame);
-      if (this.busy >= 2) return;
+      if (!frame.decoding && !this.bitmaps.has(key)) this.decode(key, frame);
     }
   }
 
