@@ -44,7 +44,7 @@ class ClaimRound(Sheet):
         self.next = self.button("Next statement", self._go)
         self.settled = widgets.HTMLMath().add_class("tp-answer")
         self.tally = widgets.HTML()
-        return [self.statement, bar(self.true, self.false, self.next, self.tally), self.settled]
+        return [self.statement, bar(self.true, self.false, self.next, self.tally), self.status, self.settled]
 
     @property
     def claim(self) -> Claim:

@@ -62,6 +62,7 @@ class DrillSheet(Sheet):
             bar(self.drill).add_class("tp-filters"),
             self.task,
             bar(self.answer, self.check),
+            self.status,
             self.working,
             bar(self.new, self.show_working, self.tally),
         ]

@@ -38,11 +38,14 @@ class Sheet(ABC):
         self.error: Exception | None = None
         style = files(__package__).joinpath("interview.css").read_text("utf-8")
         head = widgets.HTML(f"<style>{style}</style>", layout={"display": "none"})
-        self.widget = widgets.VBox([head, *self.make(), self.status]).add_class("tp-interview")
+        parts = self.make()
+        if self.status not in parts:
+            parts = [*parts, self.status]
+        self.widget = widgets.VBox([head, *parts]).add_class("tp-interview")
 
     @abstractmethod
     def make(self) -> list[widgets.Widget]:
-        """Return the parts, from top to bottom."""
+        """Return the parts, from top to bottom; the status line comes last unless it is among them."""
 
     def say(self, text: str, *, kind: str = "") -> None:
         """Put a text into the status line; `kind` "right" or "wrong" marks it."""
