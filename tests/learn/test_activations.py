@@ -50,6 +50,22 @@ def test_a_slope_by_differences_is_told_from_the_right_one_only_by_its_precision
     assert verdict.mistake is None
 
 
+@pytest.mark.parametrize(
+    ("answer", "mistake"),
+    [
+        (lambda pre: np.mean(pre <= 0, axis=0) >= 0.99, None),
+        (lambda pre: np.mean(pre <= 0, axis=0) > 0.5, "most inputs"),
+        (lambda pre: pre.sum(axis=0) <= 0, "mean pre-activation"),
+        (lambda pre: pre[-1] < 0, "last input"),
+        (lambda pre: pre.min(axis=0) <= 0, "any input"),
+    ],
+)
+def test_what_is_nearly_dead_is_not_dead(answer, mistake):
+    for seed in range(25):
+        verdict = exercises.DEAD.check(answer, seed=seed)
+        assert (verdict.passed, verdict.mistake) == (False, mistake)
+
+
 def test_dead_is_what_the_library_calls_dead(rng):
     for _ in range(20):
         (pre,) = exercises.DEAD.inputs(rng)

@@ -58,6 +58,33 @@ def test_right_answers_pass(name):
         assert verdict.passed, verdict
 
 
+@pytest.mark.parametrize(
+    ("name", "answer", "mistake"),
+    [
+        ("CAUSAL_MASK", lambda n, s: [[k >= q + s - n for k in range(s)] for q in range(n)], "the wrong way"),
+        ("CAUSAL_MASK", lambda n, s: np.tri(s)[:n], "aligned at the first key"),
+        ("NEXT_TOKEN_LOSS", lambda z, y: -(log_p(z)[:-1] * one_hot(z, y)[1:]).mean(), "mean over the vocabulary too"),
+        (
+            "NEXT_TOKEN_LOSS",
+            lambda z, y: -np.sum(log_p(z) * one_hot(z, y), axis=1)[1:].mean(),
+            "not shifted, first one left out",
+        ),
+    ],
+)
+def test_mistakes_written_differently_are_named(name, answer, mistake):
+    for seed in range(25):
+        verdict = EXERCISES[name].check(answer, seed=seed)
+        assert (verdict.passed, verdict.mistake) == (False, mistake)
+
+
+def log_p(logits):
+    return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+
+def one_hot(logits, tokens):
+    return np.eye(logits.shape[1])[tokens]
+
+
 def test_the_layer_is_the_librarys_where_all_tokens_stand_at_position_0(rng):
     x, w_q, w_k, w_v, w_o, *ffn = (
         rng.standard_normal(shape) for shape in ((5, 6), *[(6, 6)] * 4, *[(6, 7)] * 2, (7, 6))

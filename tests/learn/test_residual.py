@@ -15,16 +15,16 @@ def rms_norm(x):
     return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6)
 
 
-def layer(x, w_attn, w_ffn, alpha):
-    def blocks(w):
-        return (
-            lambda t: t + rms_norm(t) @ w,
-            lambda t: rms_norm(t + t @ w),
-            lambda t: t + rms_norm(rms_norm(t) @ w),
-            lambda t: rms_norm(alpha * t + t @ w),
-        )
+BLOCKS = (
+    lambda t, w, a: t + rms_norm(t) @ w,
+    lambda t, w, a: rms_norm(t + t @ w),
+    lambda t, w, a: t + rms_norm(rms_norm(t) @ w),
+    lambda t, w, a: rms_norm(a * t + t @ w),
+)
 
-    return [second(first(x)) for first, second in zip(blocks(w_attn), blocks(w_ffn), strict=True)]
+
+def layer(x, w_attn, w_ffn, alpha):
+    return [block(block(x, w_attn, alpha), w_ffn, alpha) for block in BLOCKS]
 
 
 def backward(grad, x, w):
@@ -72,6 +72,9 @@ def twice(block):
         (with_entry(3, twice(lambda t, w, a: a * t + rms_norm(t @ w))), "DeepNorm's norm of the branch alone"),
         (with_entry(3, twice(lambda t, w, a: rms_norm(t + a * (t @ w)))), "α on the branch"),
         (with_entry(3, twice(lambda t, w, a: rms_norm(t + t @ w))), "α forgotten"),
+        (with_entry(3, twice(lambda t, w, a: rms_norm(t + t @ w / a))), "branch divided by α"),
+        (with_entry(2, twice(lambda t, w, a: t + rms_norm(t) @ w)), "sandwich without its outer norm"),
+        (lambda x, w_attn, w_ffn, a: [f(x, w_attn, a) for f in BLOCKS], "one branch only"),
     ],
 )
 def test_mistakes_written_differently_are_named(answer, mistake):

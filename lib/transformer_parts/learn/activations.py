@@ -134,15 +134,16 @@ SILU_SLOPE = Exercise(
 
 
 def _units(rng):
-    n_inputs, n_units = int(rng.integers(5, 9)), int(rng.integers(6, 10))
+    # So many inputs that "dead at 99 %" is not "dead".
+    n_inputs, n_units = int(rng.integers(120, 150)), int(rng.integers(9, 13))
     pre = rng.standard_normal((n_inputs, n_units)) - 1
     some = int(rng.integers(1, n_inputs - 1))  # neither the first input nor the last
-    pre[:, :3] = -np.abs(pre[:, :3]) - 0.1  # dead
+    pre[:, :4] = -np.abs(pre[:, :4]) - 0.1  # dead
     pre[some, 1] = 0.5  # alive at one input, below 0 on average
     pre[some, 2] = 0.0  # dead: it only touches 0
-    pre[:, 3:6] = np.abs(pre[:, 3:6]) + 0.5
-    pre[some, 3] = -0.1  # below 0 at one input alone
-    pre[0, 5] = -0.1  # the same, at the first
+    pre[some, 3] = 10.0 * n_inputs  # alive at one input, and above 0 on average
+    pre[:, 4:7] = np.abs(pre[:, 4:7]) + 0.5
+    pre[(some, 0, -1), (4, 5, 6)] = -0.1  # below 0 at one input alone
     order = rng.permutation(n_units)
     return (pre[:, order],)
 
@@ -175,7 +176,17 @@ DEAD = Exercise(
         Mistake(
             "first input",
             lambda pre: pre[0] <= 0,
-            "You look at one input only. Dead is a statement about all inputs of the data set.",
+            "You look at the first input only. Dead is a statement about all inputs of the data set.",
+        ),
+        Mistake(
+            "last input",
+            lambda pre: pre[-1] <= 0,
+            "You look at the last input only. Dead is a statement about all inputs of the data set.",
+        ),
+        Mistake(
+            "most inputs",
+            lambda pre: np.median(pre, axis=0) <= 0,
+            "You go by what a unit does at most inputs. A single input above 0 keeps it alive.",
         ),
         Mistake(
             "below zero strictly",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from transformer_parts.learn.exercise import Exercise, Mistake
-from transformer_parts.maths.activations import relu, sigmoid, silu
+from transformer_parts.maths.activations import gelu, relu, sigmoid, silu
 from transformer_parts.maths.attention import attention, softmax
 from transformer_parts.maths.norms import layer_norm, rms_norm
 
@@ -30,6 +30,10 @@ def _mix(q, k, v, *, scale=None, mask=None):
 def _masked_late(q, k, v):
     weights = softmax(q @ k.T / np.sqrt(q.shape[-1])) * np.tri(len(q))
     return weights @ v
+
+
+def _zeros_for_minus_infinity(q, k, v):
+    return softmax(q @ k.T / np.sqrt(q.shape[-1]) * np.tri(len(q))) @ v
 
 
 def _softmax_over_queries(q, k, v):
@@ -72,6 +76,11 @@ DECODER_LAYER = Exercise(
             "stream normalised too",
             _layer(stream=rms_norm),
             "You add the branch to the normalised stream. The norm belongs to the branch: U = X + Attn(Norm(X)).",
+        ),
+        Mistake(
+            "norm at the end",
+            lambda *given: rms_norm(_layer()(*given)),
+            "You normalise the layer's output. The one norm that follows the stream comes after the last layer.",
         ),
         Mistake(
             "no norms",
@@ -134,9 +143,24 @@ DECODER_LAYER = Exercise(
             " counts in the denominator. Mask the scores, with −∞.",
         ),
         Mistake(
+            "zeros for −∞",
+            _layer(mix=_zeros_for_minus_infinity),
+            "You set the hidden scores to 0. The softmax makes e⁰ = 1 of it, not 0: they have to be −∞.",
+        ),
+        Mistake(
             "softmax over the queries",
             _layer(mix=_softmax_over_queries),
             "Your softmax runs down the columns. Each query's weights sum to 1: the last axis.",
+        ),
+        Mistake(
+            "query and key exchanged",
+            lambda x, w_q, w_k, *w: _layer()(x, w_k, w_q, *w),
+            "You exchange w_q and w_k: rows of the scores are queries, x @ w_q, and columns keys, x @ w_k.",
+        ),
+        Mistake(
+            "w_o forgotten",
+            lambda x, w_q, w_k, w_v, w_o, *w: _layer()(x, w_q, w_k, w_v, np.eye(len(w_o)), *w),
+            "The mixed values go back to the stream through w_o, which is missing.",
         ),
         Mistake("no scale", _layer(mix=lambda q, k, v: _mix(q, k, v, scale=1.0)), "Divide the scores by √D."),
         Mistake(
@@ -149,6 +173,7 @@ DECODER_LAYER = Exercise(
             _layer(swap=True),
             "You put SiLU on the content. It acts on x @ w_gate; x @ w_up passes as it is.",
         ),
+        Mistake("GELU on the gate", _layer(act=gelu), "The gate of SwiGLU is SiLU, z·σ(z); GELU makes it GEGLU."),
         Mistake("ReLU on the gate", _layer(act=relu), "The gate of SwiGLU is SiLU, z·σ(z); you have a ReLU there."),
         Mistake("sigmoid on the gate", _layer(act=sigmoid), "SiLU is z·σ(z); you have the sigmoid alone: that is GLU."),
     ),

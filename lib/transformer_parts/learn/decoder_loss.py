@@ -37,6 +37,12 @@ NEXT_TOKEN_LOSS = Exercise(
             " tokens[1:].",
         ),
         Mistake(
+            "not shifted, first one left out",
+            lambda z, y: cross_entropy(z[1:], y[1:]),
+            "You leave out the first position, and hold the logits at t against token t. Of the logits the last row"
+            " goes, of the tokens the first.",
+        ),
+        Mistake(
             "shifted the wrong way",
             lambda z, y: cross_entropy(z[1:], y[:-1]),
             "You hold the logits at t against token t − 1: shifted, but the wrong way.",
@@ -55,6 +61,16 @@ NEXT_TOKEN_LOSS = Exercise(
             "divided by L",
             lambda z, y: _next_token_loss(z, y) * (len(y) - 1) / len(y),
             "You divide by L. Only L − 1 positions have a target.",
+        ),
+        Mistake(
+            "mean over the vocabulary too",
+            lambda z, y: _next_token_loss(z, y) / z.shape[1],
+            "You divide by V as well. At each position one logarithm counts, the target's; the mean is over positions.",
+        ),
+        Mistake(
+            "every position with every target",
+            lambda z, y: -log_softmax(z[:-1])[:, y[1:]].mean(),
+            "You pair every position with every target, as z[:, tokens] does. Pair them one by one: z[at, tokens].",
         ),
         Mistake(
             "sign",
@@ -138,8 +154,13 @@ CAUSAL_MASK = Exercise(
         ),
         Mistake(
             "the wrong way",
-            lambda n, s: causal_mask(n, s)[::-1, ::-1],
+            lambda n, s: np.triu(np.ones((n, s), bool), s - n),
             "Your queries see themselves and what comes after.",
+        ),
+        Mistake(
+            "the wrong way, from the first key",
+            lambda n, s: np.triu(np.ones((n, s), bool)),
+            "Your queries stand at the first keys and see what comes after. They are the newest tokens and look back.",
         ),
         Mistake(
             "everything",

@@ -32,6 +32,11 @@ SWIGLU = Exercise(
         Mistake("GELU gate", _member(gelu), "Your gate is GELU: that is GEGLU. SwiGLU takes SiLU, g·σ(g)."),
         Mistake("ReLU gate", _member(relu), "Your gate is ReLU: that is ReGLU. SwiGLU takes SiLU, g·σ(g)."),
         Mistake(
+            "sign in the exponential",
+            _member(lambda g: g * sigmoid(-g)),
+            "Your gate is g·σ(−g): SiLU is g / (1 + exp(−g)), with the minus sign.",
+        ),
+        Mistake(
             "no activation",
             _member(lambda g: g),
             "The activation is missing: that is the bilinear layer. Put SiLU round x·W_gate.",

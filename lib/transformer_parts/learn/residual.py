@@ -4,7 +4,7 @@ import numpy as np
 
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths.gradients_norms import rms_norm_backward
-from transformer_parts.maths.norms import rms_norm
+from transformer_parts.maths.norms import layer_norm, rms_norm
 from transformer_parts.maths.residual import deep_norm, post_norm, pre_norm, sandwich_norm
 
 _EPS = 1e-6
@@ -27,23 +27,34 @@ def _layer_solution(x, w_attn, w_ffn, alpha):
     return np.array(rows)
 
 
-def _layer_with(*, pre=None, post=None, sandwich=None, deepnorm=None, second=lambda x, u: u):
+def _layer_with(*, pre=None, post=None, sandwich=None, deepnorm=None, norm=_norm, branches=2):
     """Return the layer with some of its placements replaced; each is a function of x, F and α."""
     places = (
-        pre or (lambda x, f, alpha: x + f(_norm(x))),
-        post or (lambda x, f, alpha: _norm(x + f(x))),
-        sandwich or (lambda x, f, alpha: x + _norm(f(_norm(x)))),
-        deepnorm or (lambda x, f, alpha: _norm(alpha * x + f(x))),
+        pre or (lambda x, f, alpha: x + f(norm(x))),
+        post or (lambda x, f, alpha: norm(x + f(x))),
+        sandwich or (lambda x, f, alpha: x + norm(f(norm(x)))),
+        deepnorm or (lambda x, f, alpha: norm(alpha * x + f(x))),
     )
 
     def function(x, w_attn, w_ffn, alpha):
-        rows = []
-        for place in places:
-            u = place(x, lambda t: t @ w_attn, alpha)
-            rows.append(place(second(x, u), lambda t: t @ w_ffn, alpha))
+        rows = [x] * len(places)
+        for w in (w_attn, w_ffn)[:branches]:
+            rows = [place(row, lambda t, w=w: t @ w, alpha) for place, row in zip(places, rows, strict=True)]
         return np.array(rows)
 
     return function
+
+
+def _parallel(x, w_attn, w_ffn, alpha):
+    w = w_attn + w_ffn
+    return np.array(
+        [
+            x + _norm(x) @ w,
+            _norm(x + x @ w),
+            x + _norm(_norm(x) @ w_attn) + _norm(_norm(x) @ w_ffn),
+            _norm(alpha * x + x @ w),
+        ]
+    )
 
 
 def _layer_inputs(rng):
@@ -70,6 +81,11 @@ LAYER = Exercise(
             "Your Post normalises the branch's output and then adds it. The norm is of the sum: Norm(x + F(x)).",
         ),
         Mistake(
+            "Post normalises twice",
+            _layer_with(post=lambda x, f, alpha: _norm(x + f(_norm(x)))),
+            "The branch of your Post reads a norm. It reads the stream itself: the norm is of the sum.",
+        ),
+        Mistake(
             "Pre and Post exchanged",
             _layer_with(
                 pre=lambda x, f, alpha: _norm(x + f(x)),
@@ -81,6 +97,11 @@ LAYER = Exercise(
             "sandwich without its inner norm",
             _layer_with(sandwich=lambda x, f, alpha: x + _norm(f(x))),
             "Your sandwich has one slice: the branch must read Norm(x), not x.",
+        ),
+        Mistake(
+            "sandwich without its outer norm",
+            _layer_with(sandwich=lambda x, f, alpha: x + f(_norm(x))),
+            "Your sandwich is Pre: what the branch writes must be normalised as well.",
         ),
         Mistake(
             "sandwich round the sum",
@@ -98,6 +119,11 @@ LAYER = Exercise(
             "α multiplies the stream, so that the branch counts for less; you made it count for more.",
         ),
         Mistake(
+            "branch divided by α",
+            _layer_with(deepnorm=lambda x, f, alpha: _norm(x + f(x) / alpha)),
+            "You divide the branch by α. But for ε that is the same; do as the paper does, and multiply the stream.",
+        ),
+        Mistake(
             "α on both",
             _layer_with(deepnorm=lambda x, f, alpha: _norm(alpha * (x + f(x)))),
             "You multiplied the whole sum by α. The norm undoes a common factor: that is Post.",
@@ -109,14 +135,19 @@ LAYER = Exercise(
         ),
         Mistake(
             "branches in parallel",
-            lambda x, w_attn, w_ffn, alpha: _parallel(x, w_attn, w_ffn, alpha),
+            _parallel,
             "Both of your branches read the layer's input. The second reads what the first has left: do one, then the"
             " other.",
         ),
         Mistake(
             "one branch only",
-            lambda x, w_attn, w_ffn, alpha: _layer_with()(x, w_attn, np.zeros_like(w_ffn), alpha),
-            "The second branch does nothing in your layer: x @ w_ffn is missing.",
+            _layer_with(branches=1),
+            "Your layer has one branch. The second, x @ w_ffn, follows on what the first has left.",
+        ),
+        Mistake(
+            "LayerNorm",
+            _layer_with(norm=lambda x: layer_norm(x, eps=_EPS)),
+            "Your norm subtracts the mean: that is LayerNorm, as in the papers; here it is rms_norm.",
         ),
     ),
     hints=(
@@ -126,18 +157,6 @@ LAYER = Exercise(
         " result, with f = x @ w_ffn.",
     ),
 )
-
-
-def _parallel(x, w_attn, w_ffn, alpha):
-    w = w_attn + w_ffn
-    return np.array(
-        [
-            x + _norm(x) @ w,
-            _norm(x + x @ w),
-            x + _norm(_norm(x) @ w_attn) + _norm(_norm(x) @ w_ffn),
-            _norm(alpha * x + x @ w),
-        ]
-    )
 
 
 def _backward_solution(grad, x, w):
@@ -215,6 +234,16 @@ BACKWARD = Exercise(
                 )
             ),
             "The part along the normalised x is its inner product over D, a mean: its length is √D, not 1.",
+        ),
+        Mistake(
+            "part along x itself",
+            _backward_with(back=lambda inner, x, normed: (inner - x * np.mean(inner * x, -1, keepdims=True)) / _rms(x)),
+            "You take away the part along x. It is the part along the normalised x, x divided by its RMS.",
+        ),
+        Mistake(
+            "norm before the matrix",
+            lambda grad, x, w: grad + rms_norm_backward(grad, x, eps=_EPS)[0] @ w.T,
+            "You go back through the norm first. What came last is undone first: grad @ w.T, then the norm.",
         ),
         Mistake(
             "norm run forward",
