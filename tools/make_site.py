@@ -9,21 +9,16 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-import nbformat
 import notebooks
 from publish.index import index
-from publish.page import MOST_BYTES, Link, page, title_of
+from publish.page import MOST_BYTES, Link, links, page
 from publish.ranges import Limits
 
 PROJECT = Path(__file__).resolve().parents[1]
-
-
-def links(paths: list[Path]) -> list[Link]:
-    """Return the pages of notebooks, in order."""
-    return [Link(path.stem, title_of(nbformat.read(path, as_version=4))) for path in paths]
 
 
 def build(path: Path, pages: list[Link], out: Path, limits: Limits) -> str:
@@ -45,7 +40,20 @@ def build(path: Path, pages: list[Link], out: Path, limits: Limits) -> str:
     return f"{path.stem}.html  {size / 1e6:.1f} MB, {len(explorers)} explorers, {frames} frames, {seconds:.0f} s"
 
 
-def main() -> None:
+def build_all(paths: Sequence[Path], pages: list[Link], out: Path, limits: Limits, jobs: int) -> Iterator[str]:
+    """Write the pages of notebooks, and yield the line about each when it is written."""
+    # The longest first, so that none is left alone at the end.
+    by_size = sorted(paths, key=lambda path: -path.stat().st_size)
+    if jobs == 1:
+        yield from (build(path, pages, out, limits) for path in by_size)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        running = [pool.submit(build, path, pages, out, limits) for path in by_size]
+        for future in as_completed(running):
+            yield future.result()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
     """Build the pages named on the command line, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=PROJECT / "site")
@@ -53,19 +61,15 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=Limits.frames, help="about so many frames of one explorer")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="notebooks built at the same time")
     parser.add_argument("notebooks", nargs="*", type=Path)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(arguments)
     every = [path for path in notebooks.notebooks() if path.parent.name == "en"]
     pages, limits = links(every), Limits(arguments.values, arguments.frames)
     arguments.out.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
     chosen = [path.resolve() for path in arguments.notebooks] or every
-    # The longest first, so that none is left alone at the end.
-    chosen.sort(key=lambda path: -path.stat().st_size)
-    with ProcessPoolExecutor(arguments.jobs) as pool:
-        running = [pool.submit(build, path, pages, arguments.out, limits) for path in chosen]
-        for done, future in enumerate(as_completed(running), 1):
-            print(f"[{done}/{len(chosen)}] {future.result()}", flush=True)
-    (arguments.out / "index.html").write_text(index(every, pages), "utf-8")
+    for done, line in enumerate(build_all(chosen, pages, arguments.out, limits, arguments.jobs), 1):
+        print(f"[{done}/{len(chosen)}] {line}", flush=True)
+    (arguments.out / "index.html").write_text(index(every), "utf-8")
     print(f"{arguments.out / 'index.html'}  {time.perf_counter() - began:.0f} s in all")
 
 

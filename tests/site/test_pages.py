@@ -9,15 +9,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import lab
+import make_site
 import nbformat
 import numpy as np
 import pytest
-from make_site import build, links
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
-from publish.index import index
 from publish.page import MOST_BYTES, panel_of
-from publish.ranges import Limits, options
+from publish.ranges import options
 
 from transformer_parts.explore.catalogue import PANELS
 
@@ -27,7 +26,6 @@ PROJECT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted(p for p in (PROJECT / "notebooks" / "en").glob("*.ipynb"))
 # With formulas, heat maps, play buttons, menus and boxes among them.
 BUILT = ("00_start_here", "04_rope", "03_relative_bias")
-LIMITS = Limits(values=5)
 
 
 @pytest.fixture(scope="session")
@@ -43,11 +41,8 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("site")
-    pages = links(NOTEBOOKS)
-    for path in NOTEBOOKS:
-        if path.stem in BUILT:
-            build(path, pages, out, LIMITS)
-    (out / "index.html").write_text(index(NOTEBOOKS, pages), "utf-8")
+    built = [str(path) for path in NOTEBOOKS if path.stem in BUILT]
+    make_site.main(["--out", str(out), "--values", "5", "--jobs", "1", *built])
     return out
 
 

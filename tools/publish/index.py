@@ -6,17 +6,20 @@ from pathlib import Path
 
 import nbformat
 
-from publish.page import PROJECT, Link, environment, panel_of, style, with_font
+from publish.page import PROJECT, environment, links, panel_of, style, with_font
 from publish.prose import Prose, picture
 
 
-def index(paths: Sequence[Path], links: Sequence[Link]) -> str:
-    """Return the first page.  Its words are those of the README and of the start page, the first notebook."""
+def index(paths: Sequence[Path]) -> str:
+    """Return the first page, with a card for each notebook but the first, in order.
+
+    Its words are those of the README and of the start page, the first notebook.
+    """
     start = nbformat.read(paths[0], as_version=4)
     questions = _questions(start)
     readme = (PROJECT / "README.md").read_text("utf-8")
     entries = []
-    for path, link in zip(paths[1:], links[1:], strict=True):
+    for path, link in zip(paths[1:], links(paths[1:]), strict=True):
         number, _, name = link.title.partition(" · ")
         prose = Prose(path.parent)
         entries.append(

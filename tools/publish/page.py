@@ -47,11 +47,16 @@ def title_of(notebook: nbformat.NotebookNode) -> str:
 
 def panel_of(cell: nbformat.NotebookNode) -> tuple[str, type[Panel]] | None:
     """Return the name and the class of the panel that a cell shows, or None."""
-    found = re.fullmatch(r"(\w+) = (\w+)\(\)\n\1", cell.source.strip())
+    found = re.fullmatch(r"(\w+) = (\w+)\([\w.]*\)\n\1", cell.source.strip())
     kinds = {panel.__name__: panel for panel in PANELS}
     if found is None or "explorer" not in cell.metadata.get("tags", ()) or found[2] not in kinds:
         return None
     return found[1], kinds[found[2]]
+
+
+def links(paths: Sequence[Path]) -> list[Link]:
+    """Return the pages of notebooks, in order."""
+    return [Link(path.stem, title_of(nbformat.read(path, as_version=4))) for path in paths]
 
 
 def page(path: Path, links: Sequence[Link], limits: Limits | None = None) -> tuple[str, list[Explorer]]:
