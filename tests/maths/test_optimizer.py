@@ -106,6 +106,8 @@ def test_a_refused_step_changes_nothing(rng):
     [
         ({"betas": (1.0, 0.9)}, r"betas\[0\]"),
         ({"betas": (0.9, -0.1)}, r"betas\[1\]"),
+        ({"betas": (0.9,)}, "betas"),
+        ({"betas": 0.9}, "betas"),
         ({"eps": 0.0}, "eps"),
         ({"weight_decay": -1.0}, "weight_decay"),
         ({"weights": {"w": [1.0]}}, r"weights\['w'\]"),
@@ -191,6 +193,26 @@ def test_clipping_float32_does_not_overflow():
     assert norm == pytest.approx(2e30, rel=1e-6)
     assert_allclose(clipped["a"], 0.5, rtol=1e-6)
     assert clipped["a"].dtype == np.float32
+
+
+def test_whole_numbers_are_clipped_as_floats():
+    clipped, norm = clip_to_norm({"a": np.array([3, 4]), "b": [0, 12]}, 1.0)
+    assert norm == 13
+    assert_allclose(np.concatenate([clipped["a"], clipped["b"]]), np.array([3, 4, 0, 12]) / 13)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_norm_that_is_not_finite_clips_nothing(bad):
+    gradients = {"a": np.array([3.0, bad]), "b": np.ones(2)}
+    clipped, norm = clip_to_norm(gradients, 1.0)
+    assert not np.isfinite(norm)
+    for name, g in gradients.items():
+        assert_array_equal(clipped[name], g)
+
+
+def test_what_holds_no_numbers_is_not_clipped():
+    with pytest.raises(ValueError, match=r"^gradients\['a'\]: got"):
+        clip_to_norm({"a": np.array(["x"])}, 1.0)
 
 
 def test_a_bad_bound_is_refused():

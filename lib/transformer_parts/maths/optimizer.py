@@ -68,7 +68,7 @@ class AdamW:
         eps: float = 1e-8,
         weight_decay: float = 0.1,
     ) -> None:
-        self.betas = tuple(_beta(f"betas[{i}]", beta) for i, beta in enumerate(betas))
+        self.betas = _betas(betas)
         self.eps = require.number("eps", eps, above=0)
         self.weight_decay = require.number("weight_decay", weight_decay, minimum=0)
         for name, w in weights.items():
@@ -85,7 +85,7 @@ class AdamW:
 
         Parameters
         ----------
-        gradients : mapping of str to ndarray
+        gradients : mapping of str to array_like
             By the names and of the shapes of the weights.
         learning_rate : float
             η ≥ 0.
@@ -100,8 +100,8 @@ class AdamW:
         if gradients.keys() != self.weights.keys():
             odd = ", ".join(sorted(gradients.keys() ^ self.weights.keys()))
             raise require.refusal("gradients", f"other names than the weights ({odd})", "one gradient for each weight")
+        gradients = {name: require.array(f"gradients[{name!r}]", g, min_ndim=0) for name, g in gradients.items()}
         for name, g in gradients.items():
-            require.all_numbers(f"gradients[{name!r}]", g)
             require.shape(f"gradients[{name!r}]", g, self.weights[name].shape, "that of the weight")
         self.steps += 1
         first, second = self.betas
@@ -182,22 +182,22 @@ def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray],
 
     Parameters
     ----------
-    gradients : mapping of str to ndarray
-        By name.
+    gradients : mapping of str to array_like
+        By name; integers become float64.
     max_norm : float
         c > 0.
 
     Returns
     -------
     clipped : dict of str to ndarray
-        The same arrays where nothing had to be clipped.
+        The same arrays where nothing had to be clipped, or where the norm is not finite and no factor would help.
     norm : float
         The global norm before clipping.
 
     Raises
     ------
     ValueError
-        If `max_norm` is not above 0.
+        If `max_norm` is not above 0, or a gradient does not hold real numbers.
 
     References
     ----------
@@ -211,14 +211,17 @@ def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray],
     (5.0, 0.6, 0.8)
     """
     max_norm = require.number("max_norm", max_norm, above=0)
+    gradients = {name: require.floating(f"gradients[{name!r}]", g, min_ndim=0) for name, g in gradients.items()}
     norm = norm_of(list(gradients.values()))
-    if not norm > max_norm:
-        return dict(gradients), norm
+    if not max_norm < norm < math.inf:
+        return gradients, norm
     return {name: g * g.dtype.type(max_norm / norm) for name, g in gradients.items()}, norm
 
 
-def _beta(name: str, beta: float) -> float:
-    beta = require.number(name, beta, minimum=0)
-    if beta >= 1:
-        raise require.refusal(name, repr(beta), "a number below 1")
-    return beta
+def _betas(betas: tuple[float, float]) -> tuple[float, float]:
+    if not isinstance(betas, tuple | list) or len(betas) != 2:
+        raise require.refusal("betas", repr(betas), "two numbers")
+    for i, beta in enumerate(betas):
+        if require.number(f"betas[{i}]", beta, minimum=0) >= 1:
+            raise require.refusal(f"betas[{i}]", repr(beta), "a number below 1")
+    return float(betas[0]), float(betas[1])
