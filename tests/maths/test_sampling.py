@@ -117,6 +117,16 @@ def test_bad_input_is_refused_by_name(name, arguments):
         next_token_probabilities(**{"logits": [1.0, 2.0]} | arguments)
 
 
+@pytest.mark.parametrize(("name", "bad"), [("top_k", 0), ("top_k", 1.5), ("top_p", 0), ("top_p", 1.1)])
+def test_greedy_sampling_refuses_what_it_does_not_use(name, bad):
+    with pytest.raises(ValueError, match=f"^{name}: got "):
+        sample([1.0, 2.0], np.random.default_rng(0), temperature=0, **{name: bad})
+
+
+def test_top_p_1_keeps_even_the_least_likely():
+    assert np.count_nonzero(next_token_probabilities(np.linspace(0, 60, 101), top_p=1)) == 101
+
+
 def test_sample_refuses_a_negative_temperature():
     with pytest.raises(ValueError, match=r"^temperature: got "):
         sample([1.0], np.random.default_rng(0), temperature=-0.5)

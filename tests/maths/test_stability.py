@@ -150,6 +150,7 @@ def test_rounding_is_done_at_each_step(pair):
         (logit_bound, (0,), "head_dim"),
         (logit_bound, (4, -1.0), "gain"),
         (grown_attention, (np.ones(3), np.ones(3), [1.0]), "query"),
+        (grown_attention, (np.ones((1, 3)), np.ones((1, 3)), [1.0]), "query"),
         (grown_attention, (np.ones((2, 3)), np.ones((3, 3)), [1.0]), "key"),
         (grown_attention, (np.ones((2, 3)), np.full((2, 3), np.nan), [1.0]), "key"),
         (grown_attention, (np.ones((2, 3)), np.ones((2, 3)), [1.0, 0.0]), "growth"),

@@ -54,16 +54,16 @@ def next_token_probabilities(
     >>> next_token_probabilities(z, temperature=0.5).round(4).tolist()
     [0.6849, 0.2466, 0.0616, 0.0068]
     """
-    z = require.array("logits", logits).astype(np.float64)
-    require.ndim("logits", z, 1)
+    z = _logits(logits)
     temperature = require.number("temperature", temperature, above=0)
+    top_k, top_p = _settings(top_k, top_p)
     with np.errstate(over="ignore"):
         weights = np.exp((z - z.max()) / temperature)
     if top_k is not None:
-        k = min(require.integer("top_k", top_k), len(z))
+        k = min(top_k, len(z))
         weights[z < np.partition(z, -k)[-k]] = 0.0
-    if top_p is not None:
-        top_p = require.number("top_p", top_p, above=0, maximum=1)
+    # At 1 nothing is cut, not even what is too small to change the sum.
+    if top_p is not None and top_p < 1:
         order = np.argsort(-weights, kind="stable")
         sums = np.cumsum(weights[order])
         kept = 1 + int(np.searchsorted(sums, top_p * sums[-1]))
@@ -105,10 +105,23 @@ def sample(
     >>> sample([0.0, 2.0, 1.0], np.random.default_rng(0), temperature=0)
     1
     """
-    z = require.array("logits", logits)
-    require.ndim("logits", z, 1)
+    z = _logits(logits)
+    top_k, top_p = _settings(top_k, top_p)
     if require.number("temperature", temperature, minimum=0) == 0:
         return int(z.argmax())
     probabilities = next_token_probabilities(z, temperature=temperature, top_k=top_k, top_p=top_p)
     sums = np.cumsum(probabilities)
     return int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))
+
+
+def _logits(logits: ArrayLike) -> NDArray[np.float64]:
+    z = require.array("logits", logits).astype(np.float64)
+    require.ndim("logits", z, 1)
+    return z
+
+
+def _settings(top_k: int | None, top_p: float | None) -> tuple[int | None, float | None]:
+    return (
+        None if top_k is None else require.integer("top_k", top_k),
+        None if top_p is None else require.number("top_p", top_p, above=0, maximum=1),
+    )

@@ -151,7 +151,7 @@ def grown_attention(
     Parameters
     ----------
     query, key : array_like, shape (L, K)
-        At factor 1.
+        At factor 1; at least two tokens.
     growth : array_like, shape (N,)
         Factors, positive.
     qk_norm : bool
@@ -169,7 +169,7 @@ def grown_attention(
     Raises
     ------
     ValueError
-        If the shapes differ, a factor is not positive, or `dtype` or a switch is another.
+        If the shapes differ or have a single token, a factor is not positive, or `dtype` or a switch is another.
 
     Examples
     --------
@@ -180,6 +180,8 @@ def grown_attention(
     """
     query, key = (require.array(name, x, min_ndim=2) for name, x in (("query", query), ("key", key)))
     require.ndim("query", query, 2)
+    if len(query) < 2:
+        raise require.refusal("query", f"shape {query.shape}", "at least two tokens: one alone has no choice")
     require.shape("key", key, query.shape, "as query")
     growth = require.array("growth", growth)
     require.ndim("growth", growth, 1)
