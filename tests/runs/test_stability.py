@@ -134,6 +134,27 @@ def test_a_run_that_overflows_ends_early_and_in_silence():
 
 
 @pytest.mark.parametrize(
+    ("setting", "bad"),
+    [
+        ("peak", -1.0),
+        ("warmup_steps", -1),
+        ("max_norm", 0.0),
+        ("weights_in", "float8"),
+        ("optimizer", "adam"),
+    ],
+)
+def test_an_arm_that_cannot_be_trained_is_refused(setting, bad):
+    with pytest.raises(ValueError, match=f"^{setting}: got "):
+        Arm(**{setting: bad})
+
+
+@pytest.mark.parametrize(("argument", "bad"), [("steps", 0), ("steps", 201), ("every", 0), ("seed", -1)])
+def test_a_run_of_no_length_is_refused(argument, bad):
+    with pytest.raises(ValueError, match=f"^{argument}: got "):
+        next(stability.run(Arm(), **{argument: bad}))
+
+
+@pytest.mark.parametrize(
     ("arguments", "named"),
     [(("x", "taken", 0), "comparison"), (("init", "with", 0), "kind"), (("init", "taken", 9), "seed")],
 )

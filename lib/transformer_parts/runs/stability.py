@@ -1,7 +1,8 @@
 """Small decoders trained with and without each measure of stability: ``python -m transformer_parts.runs.stability``.
 
-Each measure has two arms that differ in one setting alone; weights and batches are equal, seed by seed.  The decoders
-have four layers and learn to repeat short segments; a run takes a few seconds.
+Each measure has two arms that differ in one setting alone.  Seed by seed they see the same batches and begin with the
+same draws, which the two measures of initialisation scale otherwise.  The decoders have four layers and learn to repeat
+short segments; a run takes a few seconds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -73,7 +74,8 @@ def run(
     seed : int
         Of weights and batches.
     steps : int
-        How many; the schedule is that of a run of `STEPS`, so that a shorter run is the beginning of a longer one.
+        How many, at most `STEPS`; the schedule is that of a run of `STEPS`, so that a shorter run is the beginning of
+        a longer one.
     every : int
         Steps for one point; its loss is their mean, its gradient norm their largest.
     task : Task, optional
@@ -83,13 +85,20 @@ def run(
     ------
     Watched
         It ends early where the numbers are no longer finite.
+
+    Raises
+    ------
+    ValueError
+        If `steps`, `every` or `seed` is out of its range.
     """
+    steps, every = require.integer("steps", steps, maximum=STEPS), require.integer("every", every)
+    seed = require.integer("seed", seed, minimum=0)
     task = Task() if task is None else task
     config, rng = task.config(arm), np.random.default_rng(seed)
     held_out = task.batch(np.random.default_rng(1000 + seed))
     weights = initial_weights(config, std=arm.std, residual_scaling=arm.residual_scaling, seed=seed, dtype=np.float32)
     losses, norms, layers = [], [], None
-    # What overflows ends in numbers that the passes refuse, and that ends the run.
+    # What overflows ends in numbers that the passes refuse, and that ends the run; arguments were looked at before.
     with np.errstate(over="ignore", invalid="ignore"), suppress(ValueError):
         for record in _records(weights, config, arm, lambda _step: task.batch(rng), seed, every):
             losses.append(record.loss)

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from transformer_parts.maths import require
+from transformer_parts.maths.precision import FORMATS
 from transformer_parts.maths.stack import StackConfig
 from transformer_parts.maths.training import repeated_segments
 
@@ -38,6 +40,11 @@ class Arm:
         Format that the weights are rounded to after every step.
     optimizer : {"adamw", "sgd"}
         SGD has a momentum of 0.9 and the rate `peak` throughout.
+
+    Raises
+    ------
+    ValueError
+        If a setting of training is out of its range; those of the decoder are looked at by its config.
     """
 
     peak: float = 1e-2
@@ -49,6 +56,14 @@ class Arm:
     qk_norm: bool = False
     weights_in: str = "float32"
     optimizer: str = "adamw"
+
+    def __post_init__(self) -> None:
+        require.number("peak", self.peak, minimum=0)
+        require.integer("warmup_steps", self.warmup_steps, minimum=0)
+        if self.max_norm is not None:
+            require.number("max_norm", self.max_norm, above=0)
+        require.one_of("weights_in", self.weights_in, FORMATS)
+        require.one_of("optimizer", self.optimizer, ("adamw", "sgd"))
 
 
 class Comparison(NamedTuple):
