@@ -34,7 +34,7 @@ def test_the_two_gelus_at_1_and_where_they_differ_most():
     panel = after(ActivationCurves(), "The two GELUs at 1")
     assert shown(panel, "the two compared, at x") == "0.841345, 0.841192"
     assert shown(panel, "difference at x") == "0.0001528"
-    assert shown(panel, "largest difference") == "-0.0004732, at 2.699"
+    assert shown(panel, "largest difference, |x| ≤ 4") == "-0.0004732, at 2.699"
     after(panel, "… where they differ most")
     assert shown(panel, "difference at x") == "-0.0004732"
     assert panel.compute(**panel.state).furthest.x == pytest.approx(2.699, abs=5e-4)
@@ -51,9 +51,9 @@ def test_beta_leads_from_a_line_to_relu():
     assert shown(panel, "Swish") == "0.500000, slope 0.500000"
     assert shown(panel, "Swish is lowest") == "—"
     after(panel, "β = 1.702")
-    assert shown(panel, "largest difference") == "-0.0203349, at 2.270"
+    assert shown(panel, "largest difference, |x| ≤ 4") == "-0.0203349, at 2.270"
     after(panel, "β = 20: nearly ReLU")
-    assert shown(panel, "largest difference") == "-0.0139232, at 0.064"
+    assert shown(panel, "largest difference, |x| ≤ 4") == "-0.0139232, at 0.064"
 
 
 def test_values_and_slopes_are_the_librarys():
@@ -71,8 +71,16 @@ def test_values_and_slopes_are_the_librarys():
 def test_a_function_less_itself_is_nowhere_largest():
     panel = ActivationCurves()
     panel.set(first="gelu", second="gelu")
-    assert shown(panel, "largest difference") == "none"
+    assert shown(panel, "largest difference, |x| ≤ 4") == "none"
     assert shown(panel, "difference at x") == "0.0000000"
+
+
+def test_the_largest_difference_is_one_of_the_picture():
+    panel = ActivationCurves()
+    panel.set(first="relu", second="sigmoid", at=1.0)
+    assert shown(panel, "largest difference, |x| ≤ 4") == "3.0179862, at 4.000"
+    x, y = panel.view.furthest_mark.get_data()
+    assert [*x, *y] == pytest.approx([4, 4 - 1 / (1 + np.exp(-4))])
 
 
 # ---------------------------------------------------------------- units

@@ -86,7 +86,7 @@ class ActivationCurves(Panel[Curves]):
             slopes_at=slopes_at,
             compared_at=(float(one(at)), float(other(at))),
             difference=one(self._grid) - other(self._grid),
-            furthest=largest_difference(one, other),
+            furthest=largest_difference(one, other, low=-REACH, high=REACH),
             minimum=swish_minimum(beta) if beta > 0 else None,
         )
 
@@ -101,7 +101,11 @@ class ActivationCurves(Panel[Curves]):
             Row("Swish is lowest", lowest, SWISH),
             Row("the two compared, at x", ", ".join(map(number, data.compared_at))),
             Row("difference at x", number(data.difference_at, 7)),
-            Row("largest difference", f"{number(size, 7)}, at {number(x, 3)}" if size else "none", theme.SECOND),
+            Row(
+                f"largest difference, |x| ≤ {REACH:g}",
+                f"{number(size, 7)}, at {number(x, 3)}" if size else "none",
+                theme.SECOND,
+            ),
         ]
 
 

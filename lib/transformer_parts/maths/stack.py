@@ -83,17 +83,14 @@ def forward(weights: Weights, tokens: ArrayLike, config: StackConfig) -> tuple[N
         raise require.refusal("tokens", "a single token", "at least 1 axis, the sequence")
     stream = weights["embedding"][tokens]
     streams, layers = [stream], []
-    with np.errstate(over="ignore", invalid="ignore"):  # what leaves the range is refused: by a norm, or at the end
+    with np.errstate(over="ignore", invalid="ignore"):  # a norm refuses what results, or the check below
         for i in range(config.n_layers):
             stream, kept = layer_forward(layer_weights(weights, i), stream, config)
             streams.append(stream)
             layers.append(kept)
         output = normalized(weights, "final_norm", stream, config) if config.final_norm else stream
         logits = (output.reshape(-1, config.d_model) @ _head(weights, config)).reshape(*tokens.shape, -1)
-    if not require.all_finite(logits):
-        for name, w in weights.items():
-            require.all_numbers(f"weights[{name!r}]", w)
-        raise require.refusal("weights", "logits that are not finite", f"logits within {logits.dtype.name}")
+    _check_logits(logits, weights)
     return logits, Tape(tokens, tuple(streams), tuple(layers), output)
 
 
@@ -238,6 +235,13 @@ def layer_weights(weights: Weights, layer: int) -> dict[str, NDArray]:
 
 def _head(weights: Weights, config: StackConfig) -> NDArray:
     return weights["embedding"].T if config.tied else weights["head"]
+
+
+def _check_logits(logits: NDArray, weights: Weights) -> None:
+    if not require.all_finite(logits):
+        for name, w in weights.items():
+            require.all_numbers(f"weights[{name!r}]", w)
+        raise require.refusal("weights", "logits that are not finite", f"logits within {logits.dtype.name}")
 
 
 def _check(weights: Weights, config: StackConfig) -> None:
