@@ -8,7 +8,7 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.real_model import Stream, StreamView
 from transformer_parts.explore import controls
 from transformer_parts.explore.readout import Row, number
-from transformer_parts.explore.real_model_reading import PassagePanel
+from transformer_parts.explore.real_model_reading import PassagePanel, quoted
 
 SHOWN = 3
 
@@ -37,7 +37,7 @@ class RealModelStream(PassagePanel[Stream]):
     def make_controls(self):
         return {
             "token": controls.integer("token i", 17, 0, len(self.passage) - 1),
-            "layer": controls.integer("before layer ℓ", 30, 0, self.passage.settings["n_layers"]),
+            "layer": controls.integer("before layer ℓ", 12, 0, self.passage.settings["n_layers"]),
         }
 
     def make_view(self):
@@ -68,7 +68,7 @@ class RealModelStream(PassagePanel[Stream]):
         if layer < passage.settings["n_layers"]:
             rows.append(Row("it does go on with, after the last layer", self._best(-1, i)))
         if i + 1 < len(passage):
-            following = f"“{passage.token_texts[i + 1]}”, {number(data.following[layer], 6)}"
+            following = f"{quoted(passage.token_texts[i + 1])}, {number(data.following[layer], 6)}"
             rows.append(Row("the token that comes next, and its probability here", following, theme.THIRD))
             rows.append(Row("its loss, −ln p, after the last layer", number(-np.log(data.following[-1]), 3)))
         return rows
@@ -76,4 +76,4 @@ class RealModelStream(PassagePanel[Stream]):
     def _best(self, layer: int, token: int) -> str:
         passage = self.passage
         best = zip(passage.lens_ids[layer, token, :SHOWN], passage.lens_top[layer, token, :SHOWN], strict=True)
-        return ", ".join(f"“{passage.words[int(word)]}” {number(p, 3)}" for word, p in best)
+        return ", ".join(f"{quoted(passage.words[int(word)])} {number(p, 3)}" for word, p in best)

@@ -137,7 +137,7 @@ class PassagePanel(Panel[Data]):
 
     def token(self, index: int) -> str:
         """Return number and text of a token."""
-        return f"{index} “{self.passage.token_texts[index]}”"
+        return f"{index} {quoted(self.passage.token_texts[index])}"
 
     def _press(self, values: State) -> None:
         # Presets and the first state speak of the library's passage.
@@ -164,3 +164,14 @@ def _numbered(passage: Passage) -> str:
     """Return the tokens, each with its number, as a paragraph."""
     tokens = "".join(f"{escape(text)}<sub>{i}</sub>" for i, text in enumerate(passage.token_texts))
     return f'<p class="tp-note">{tokens}</p>'
+
+
+def quoted(text: str) -> str:
+    r"""Return the text of a token in quotation marks, line breaks as backslash and letter.
+
+    Examples
+    --------
+    >>> print(quoted(" old"), quoted(chr(10)))
+    “ old” “\n”
+    """
+    return f"“{text.replace(chr(10), chr(92) + 'n')}”"
