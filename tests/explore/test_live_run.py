@@ -18,7 +18,15 @@ from transformer_parts.explore.live_run import LiveRun
 from transformer_parts.explore.panel import Picture
 from transformer_parts.explore.readout import Row
 
-KINDS = MappingProxyType({"plain": "plain", "fails at 3": "fails", "cannot be drawn": "undrawn", "no run": "no run"})
+KINDS = MappingProxyType(
+    {
+        "plain": "plain",
+        "fails at 3": "fails",
+        "cannot be drawn": "undrawn",
+        "no run": "no run",
+        "ends at 2": "short",
+    }
+)
 PATIENCE = 20
 
 
@@ -69,6 +77,8 @@ class Squares(LiveRun[int, tuple]):
             for i in range(count):
                 self.begun.set()
                 assert self.free.wait(PATIENCE)
+                if kind == "short" and i == 2:
+                    return
                 if kind == "fails" and i == 3:
                     raise ValueError("loss: got <NaN>, want a number")
                 yield i * i
@@ -179,6 +189,15 @@ def test_stop_is_heard_after_the_present_step_and_the_generator_is_closed(live):
     assert live.error is None
     live.start()
     assert len(finished(live).records) == 5
+
+
+def test_a_run_that_ends_early_is_not_called_stopped(live):
+    live.controls["kind"].value = "short"
+    live.start()
+    assert words(finished(live)) == "The run ended by itself after 2 of 5 steps."
+    live.why_early = ", out of squares,"
+    live.start()
+    assert words(finished(live)) == "The run ended by itself, out of squares, after 2 of 5 steps."
 
 
 def test_started_twice_it_runs_once(live):

@@ -185,8 +185,11 @@ def test_switches_reach_the_run_and_the_run_before_stays(live, monkeypatch):
     assert not np.allclose(live.shown.taken[0].loss, first)
 
 
-def test_a_run_that_diverges_ends_and_says_so(live):
+def test_a_run_that_diverges_ends_and_says_so(live, monkeypatch):
+    monkeypatch.setattr(stability, "STEPS", 40)
     live.controls["optimizer"].value, live.controls["peak"].value = "sgd", 1.0
     live.controls["std"].value, live.controls["clip"].value = 2.0, False
     finished(live)
-    assert "steps" in live.status.value
+    done = len(live.records)
+    assert 0 < done < 40
+    assert f"ended by itself, its numbers no longer finite, after {done} of 40 steps" in live.status.value

@@ -52,6 +52,8 @@ class LiveRun(ABC, Generic[Record, Data]):
     still: str = ""
     #: Seconds between two pictures while it runs.
     interval: float = 0.15
+    #: Why a run may end before its last step without being stopped, to follow "ended by itself".
+    why_early: str = ""
 
     def __init__(self):
         self.controls = self.make_controls()
@@ -193,7 +195,8 @@ class LiveRun(ABC, Generic[Record, Data]):
                 if error is not None:
                     self._fail(error)
                 elif done < steps:
-                    self._say(f"Stopped after {done} of {steps} steps.")
+                    ended = "Stopped" if worker.stopping.is_set() else f"The run ended by itself{self.why_early}"
+                    self._say(f"{ended} after {done} of {steps} steps.")
                 else:
                     self._say(f"Finished: {done} steps in {seconds:.1f} s.")
                 self._enable(True)

@@ -22,6 +22,7 @@ class LiveTraining(LiveRun[stability.Watched, Runs]):
         " before it; at first a recorded one."
     )
     still = "figures/stability_live.png"
+    why_early = ", its numbers no longer finite,"
 
     def make_controls(self):
         recording = recorded.load(stability.NAME)

@@ -63,7 +63,7 @@ QUANTITIES = Watched._fields[:-1]
 
 
 def run(
-    arm: Arm, seed: int = 0, *, steps: int = STEPS, every: int = EVERY, task: Task | None = None
+    arm: Arm, seed: int = 0, *, steps: int | None = None, every: int = EVERY, task: Task | None = None
 ) -> Iterator[Watched]:
     """Train one decoder and yield what is watched, every so many steps.
 
@@ -73,9 +73,9 @@ def run(
         How.
     seed : int
         Of weights and batches.
-    steps : int
-        How many, at most `STEPS`; the schedule is that of a run of `STEPS`, so that a shorter run is the beginning of
-        a longer one.
+    steps : int, optional
+        How many, at most `STEPS` (all of them if not given); the schedule is that of a run of `STEPS`, so that a
+        shorter run is the beginning of a longer one.
     every : int
         Steps for one point; its loss is their mean, its gradient norm their largest.
     task : Task, optional
@@ -91,7 +91,8 @@ def run(
     ValueError
         If `steps`, `every` or `seed` is out of its range.
     """
-    steps, every = require.integer("steps", steps, maximum=STEPS), require.integer("every", every)
+    steps = STEPS if steps is None else require.integer("steps", steps, maximum=STEPS)
+    every = require.integer("every", every)
     seed = require.integer("seed", seed, minimum=0)
     task = Task() if task is None else task
     config, rng = task.config(arm), np.random.default_rng(seed)
