@@ -61,7 +61,7 @@ class PartsView(View[Parts]):
         gates = np.linspace(-6, 6, 241)
         self.silu_axes.plot(gates, silu(gates), color=theme.THIRD, linewidth=theme.LINE, linestyle="--")
         self.silu_axes.axhline(0, color=theme.THIRD, linewidth=0.6, linestyle=":")
-        self.loss_axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
+        self.loss_axes.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
         for axes in (self.loss_axes, self.gate_axes):
             axes.yaxis.set_label_coords(-0.065, 0.5)
         self.cursor = self.moving(
