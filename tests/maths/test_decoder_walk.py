@@ -205,6 +205,8 @@ def test_post_norm_normalises_the_sum(rng):
         ({"x": np.ones(8)}, "^x: got"),
         ({"x": np.full((3, 8), np.nan)}, "^x: got nan"),
         ({"sees": "nothing"}, "^sees: got 'nothing'"),
+        ({"weights": random_layer(WORKED) | {"w_down": np.full((16, 8), np.nan)}}, "^w_down: got nan at index"),
+        ({"weights": random_layer(WORKED) | {"w_up": None}}, "^w_up: got "),
     ],
 )
 def test_bad_input_is_refused_by_name(arguments, message):

@@ -96,6 +96,7 @@ def test_tokens_are_followed_by_their_targets():
         (lambda: initialized(a_config(tied=True)), "config"),
         (lambda: random_tokens(0, 3), "vocab_size"),
         (lambda: random_tokens(3, 0), "length"),
+        (lambda: random_tokens(3, 3, seed=1.5), "seed"),
     ],
 )
 def test_what_does_not_fit_is_refused(call, name):

@@ -28,6 +28,9 @@ def test_what_follows_is_filled_in():
     config = StackConfig(vocab_size=5, n_layers=8, d_model=12, n_heads=3, d_ff=16, placement="deepnorm")
     assert (config.n_kv_heads, config.head_dim, config.alpha, config.final_norm) == (3, 4, 2.0, False)
     assert dataclasses.replace(config, alpha=1.5).alpha == 1.5
+    assert dataclasses.replace(config, d_model=24).head_dim == 4  # kept, as its notes say, unless it is taken back
+    deeper = dataclasses.replace(config, d_model=24, head_dim=None, n_layers=128, alpha=None)
+    assert (deeper.head_dim, deeper.alpha) == (8, 4.0)
 
 
 def test_names_by_kind():

@@ -109,7 +109,7 @@ def walk(weights: Mapping[str, NDArray], x: ArrayLike, config: StackConfig, *, s
     config : StackConfig
         `placement` "pre" or "post", no `qk_norm`.
     sees : str
-        One of `VISIBLE`.
+        One of `VISIBLE`; the config's `causal` isn't read.
 
     Returns
     -------
@@ -122,7 +122,8 @@ def walk(weights: Mapping[str, NDArray], x: ArrayLike, config: StackConfig, *, s
     Raises
     ------
     ValueError
-        If a weight is missing or has another shape, `x` does not fit, or the kind of layer is not among these.
+        If a weight is missing, not finite or of another shape, `x` does not fit, or the kind of layer is not among
+        these.
 
     References
     ----------
@@ -135,7 +136,7 @@ def walk(weights: Mapping[str, NDArray], x: ArrayLike, config: StackConfig, *, s
     >>> [(step.name, step.value.shape, step.parameters, step.flops) for step in steps[7:9]]
     [('scores', (2, 2, 3, 3), 0, 288), ('weights', (2, 2, 3, 3), 0, 0)]
     """
-    _check(weights, config)
+    weights = _checked(weights, config)
     x = require.array("x", x, min_ndim=2)
     require.last_axis("x", x, config.d_model, "d_model")
     steps: list[WalkStep] = []
@@ -195,13 +196,16 @@ def _attend(x: NDArray, config: StackConfig, mask: NDArray, note: Callable, prod
     return product("attention", "… L D", joined, "w_o")
 
 
-def _check(weights: Mapping[str, NDArray], config: StackConfig) -> None:
+def _checked(weights: Mapping[str, NDArray], config: StackConfig) -> dict[str, NDArray]:
     if not isinstance(config, StackConfig):
         raise require.refusal("config", f"a {type(config).__name__}", "a StackConfig")
     require.one_of("placement", config.placement, ("pre", "post"))
     if config.qk_norm:
         raise require.refusal("qk_norm", "True", "False: the walk has no norm of queries and keys")
+    found = {}
     for name, size in layer_shapes(config).items():
         if name not in weights:
             raise require.refusal("weights", f"no {name}", f"{name} of shape {size}")
-        require.shape(name, weights[name], size, "by the config")
+        found[name] = require.array(name, weights[name])
+        require.shape(name, found[name], size, "by the config")
+    return found

@@ -122,7 +122,7 @@ def random_tokens(vocab_size: int, length: int, seed: int = 0) -> tuple[NDArray[
     Raises
     ------
     ValueError
-        If a size is no positive integer.
+        If a size is no positive integer, or the seed negative or no integer.
 
     Examples
     --------
@@ -131,6 +131,7 @@ def random_tokens(vocab_size: int, length: int, seed: int = 0) -> tuple[NDArray[
     True
     """
     vocab_size, length = require.integer("vocab_size", vocab_size), require.integer("length", length)
+    seed = require.integer("seed", seed, minimum=0)
     drawn = np.random.default_rng(seed).integers(0, vocab_size, (1, length + 1))
     return drawn[:, :-1], drawn[:, 1:]
 

@@ -80,6 +80,9 @@ class StackConfig:
     There are no biases but LayerNorm's.  `budget_config.DecoderConfig` describes what can be counted, published
     models included; this describes what `stack` can run.  `budget` turns the second into the first.
 
+    ``None`` is filled in when the config is made, and ``dataclasses.replace`` keeps what was filled in: after a change
+    of `d_model` or `n_heads` give it ``head_dim=None`` (and ``n_kv_heads=None``), of DeepNorm's depth ``alpha=None``.
+
     Examples
     --------
     >>> config = StackConfig(vocab_size=64, n_layers=2, d_model=64, n_heads=2, d_ff=160)
