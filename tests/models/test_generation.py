@@ -72,8 +72,25 @@ def test_a_new_prompt_keeps_what_is_alike(model):
     np.testing.assert_allclose(session.prompt(other), model.forward(other)[-1], rtol=0, atol=2e-5)
     np.testing.assert_allclose(session.prompt(other[:3]), model.forward(other[:3])[-1], rtol=0, atol=2e-5)
     assert session.tokens == tuple(other[:3])
-    with pytest.raises(ValueError, match="token_ids"):
-        session.prompt([])
+
+
+@pytest.mark.parametrize(
+    ("bad", "options", "name"),
+    [
+        ([], {}, "token_ids"),
+        ([71, 263], {}, "token_ids"),
+        ([[1, 71]], {}, "token_ids"),
+        ([1.7], {}, "token_ids"),
+        ([1, 5], {"chunk": 0}, "chunk"),
+    ],
+)
+def test_a_refused_prompt_leaves_the_session(model, bad, options, name):
+    session = Session(model)
+    before = session.feed(IDS)
+    with pytest.raises(ValueError, match=f"^{name}: got "):
+        session.prompt(bad, **options)
+    assert session.tokens == tuple(IDS)
+    np.testing.assert_array_equal(session.logits, before)
 
 
 def test_rewinding_asks_for_a_feed(model):

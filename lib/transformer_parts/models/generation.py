@@ -1,6 +1,6 @@
 """Generating text: a model with its cache, fed with tokens and asked for the next one."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -99,12 +99,19 @@ class Session:
         del self._tokens[length:]
         self._logits = None
 
-    def prompt(self, token_ids: Sequence[int], *, chunk: int = 2048) -> NDArray[np.float32]:
+    def prompt(self, token_ids: ArrayLike, *, chunk: int = 2048) -> NDArray[np.float32]:
         """Make these the tokens and return the logits of the next one; what the texts begin with alike is kept.
 
         The last token is run anew in any case, for its logits.
+
+        Raises
+        ------
+        ValueError
+            As `feed` does; the session is as it was then.
         """
-        wanted = [int(token) for token in token_ids]
+        ids = require.indices("token_ids", token_ids, len(self.model.embedding))
+        require.ndim("token_ids", ids, 1)
+        chunk, wanted = require.integer("chunk", chunk), ids.tolist()
         same = next(
             (i for i, (one, other) in enumerate(zip(self._tokens, wanted, strict=False)) if one != other),
             min(len(self._tokens), len(wanted)),

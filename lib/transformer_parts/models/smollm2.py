@@ -151,13 +151,9 @@ class SmolLM2:
 
     def embed(self, token_ids: ArrayLike) -> NDArray[np.float32]:
         """Return the embedding of tokens, (..., L) → (..., L, D); refuse what is not a token."""
-        ids = np.asarray(token_ids)
-        size = len(self.embedding)
-        if ids.dtype.kind not in "iu" or ids.ndim == 0 or ids.size == 0:
-            raise ValueError(f"token_ids: got {ids.dtype} of shape {ids.shape}, want integers, at least one")
-        if ids.min() < 0 or ids.max() >= size:
-            bad = ids[(ids < 0) | (ids >= size)][0]
-            raise ValueError(f"token_ids: got {bad}, want integers from 0 to {size - 1}")
+        ids = require.indices("token_ids", token_ids, len(self.embedding))
+        if ids.ndim == 0:
+            raise require.refusal("token_ids", "a single token", "at least 1 axis, the sequence")
         return self.embedding[ids]
 
 
