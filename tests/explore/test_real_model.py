@@ -164,6 +164,25 @@ def test_a_refused_text_is_told_and_changes_nothing(monkeypatch, logged):
     logged.clear()
 
 
+@pytest.mark.parametrize("way", ["a preset", "the passage typed again"])
+def test_after_a_refused_text_the_line_and_its_note_are_those_of_the_passage(way, monkeypatch, logged):
+    def refuse(self, text):
+        raise ValueError("text: got 1 token")
+
+    monkeypatch.setattr(Reading, "_steps", refuse)
+    panel = RealModelStream()
+    note = panel.reading.message.value
+    panel.reading.text.value = "x"
+    assert panel.reading.message.value != note
+    logged.clear()
+    if way == "a preset":
+        press(panel, "A massive activation")
+    else:
+        panel.reading.text.value = panel.passage.text
+    assert panel.reading.text.value == panel.passage.text
+    assert panel.reading.message.value == note
+
+
 def test_without_weights_nothing_can_be_typed_and_the_page_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv(weights.FOLDER_VARIABLE, str(tmp_path))
     reading = Reading()

@@ -56,9 +56,8 @@ class Reading:
         self.tokens, self.message = widgets.HTML(_numbered(self.passage)), widgets.HTML()
         self.text.observe(lambda change: self._typed(change["new"]), names="value")
         self.widget = widgets.VBox([self.text, self.progress, self.tokens, self.message])
-        there = (weights.default_folder() / weights.FILE_NAME).is_file()
-        self.text.disabled = not there
-        self._say(_PRESENT if there else _ABSENT)
+        self.text.disabled = not (weights.default_folder() / weights.FILE_NAME).is_file()
+        self._explain()
 
     def follow(self, follower: Callable[[], None]) -> None:
         """Have `follower` called whenever another passage is shown."""
@@ -77,18 +76,22 @@ class Reading:
             logger.error("could not read %r", text, exc_info=error)
             self._say(f'<span role="alert">{escape(str(error) or type(error).__name__)}</span>')
         else:
-            self._say(_PRESENT)
+            self._explain()
         finally:
             self.progress.value = ""
 
     def restore(self) -> None:
-        """Show the library's passage."""
+        """Show the library's passage, also in the line where a refused text may stand."""
         if self.passage is not self._committed:
             self._show(self._committed)
+        self.text.value = self.passage.text
 
     def _typed(self, text: str) -> None:
         if text != self.passage.text:
             self.read(text)
+        else:
+            # What was wrong with a text before is no longer of interest.
+            self._explain()
 
     def _steps(self, text: str) -> Iterator[Passage | float]:
         # Reading needs packages beyond those of the panels (the extra "model"), so they are imported here.
@@ -112,6 +115,9 @@ class Reading:
     def _advance(self, done: float) -> None:
         look = 'style="width: 100%; height: 1.2em" aria-label="part that is read"'
         self.progress.value = f'<progress {look} value="{done:.3f}"></progress>'
+
+    def _explain(self) -> None:
+        self._say(_ABSENT if self.text.disabled else _PRESENT)
 
     def _say(self, html: str) -> None:
         self.message.value = f'<p class="tp-note" role="status">{html}</p>'
