@@ -2,12 +2,12 @@
 
 ``python -m transformer_parts.runs.long_context`` reads the package of `long_text` and the weights of
 `models.weights` in the folder ``weights``.  One pass over 16,384 tokens takes minutes: the file is written anew after
-each, so that a run may be stopped.
+each, so that a run may be stopped, and ``--resume`` makes the passes alone that the file lacks.
 """
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 from time import process_time
 
@@ -101,13 +101,16 @@ def by_block(losses: ArrayLike, block: int = BLOCK) -> NDArray[np.float64]:
     return np.add.reduceat(losses, starts) / np.diff(starts, append=len(losses))
 
 
-def measure(model: SmolLM2, token_ids: ArrayLike, windows: list[int], length: int = LENGTH) -> Iterator[tuple]:
-    """Yield (method, window, mean loss by block) for one pass after another."""
+def measure(
+    model: SmolLM2, token_ids: ArrayLike, windows: list[int], length: int = LENGTH, *, known: Container = ()
+) -> Iterator[tuple]:
+    """Yield (method, window, mean loss by block) for one pass after another, but for the (method, window) known."""
     token_ids = np.asarray(token_ids)
     for window in windows:
         part = token_ids[window * length : (window + 1) * length]
         for method in METHODS:
-            yield method, window, by_block(method_losses(model, method, part))
+            if (method, window) not in known:
+                yield method, window, by_block(method_losses(model, method, part))
 
 
 def main() -> None:
@@ -115,7 +118,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog=recorded.command(NAME), description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, help="where to write (default: the library's own data)")
     parser.add_argument("--package", type=Path, help="debian-handbook_….deb (default: the one in the weights' folder)")
-    parser.add_argument("--windows", type=int, nargs="+", default=[0, 5, 10], help="parts of the book, each of 16384")
+    parser.add_argument("--windows", type=int, nargs="+", default=[0], help="parts of the book, each of 16384")
+    parser.add_argument("--resume", action="store_true", help="keep the passes that the file has")
     options = parser.parse_args()
     package = options.package or next(weights.default_folder().glob("debian-handbook_*.deb"), None)
     if package is None:
@@ -134,7 +138,14 @@ def main() -> None:
         "factor": LENGTH / model.sizes.context_length,
     }
     begun, series = process_time(), {method: {} for method in METHODS}
-    for method, window, means in measure(model, token_ids, options.windows):
+    if options.resume:
+        before = recorded.load(NAME, options.folder)
+        if dict(before.arguments) != arguments:
+            parser.error("the file is of another model or text")
+        begun -= before.provenance["cpu_seconds"]
+        series |= {method: dict(windows) for method, windows in before.series.items()}
+    known = {(method, int(name.removeprefix("window "))) for method, windows in series.items() for name in windows}
+    for method, window, means in measure(model, token_ids, options.windows, known=known):
         series[method][f"window {window}"] = means
         spent = process_time() - begun
         path = recorded.save(NAME, arguments=arguments, series=series, cpu_seconds=spent, folder=options.folder)

@@ -148,17 +148,16 @@ def ask(model: SmolLM2, text: Text) -> dict[str, NDArray]:
 
 
 def plan(lengths: Sequence[int]) -> Iterator[dict]:
-    """Yield what is measured, the quick things first."""
+    """Yield what is measured, the quick things first: two seeds where a text takes less than a minute."""
     for length in lengths:
-        for seed in range(2):
+        for seed in range(2 if length <= 4096 else 1):
             yield {"length": length, "doors": 8, "two_hops": False, "seed": seed}
         if length in (2048, 4096):
-            for seed in range(2):
+            for seed in range(2 if length == 2048 else 1):
                 yield {"length": length, "doors": 4, "two_hops": True, "seed": seed}
         if length == 4096:
             for doors in (1, 2, 4):
-                for seed in range(2):
-                    yield {"length": length, "doors": doors, "two_hops": False, "seed": seed}
+                yield {"length": length, "doors": doors, "two_hops": False, "seed": 0}
 
 
 def main() -> None:
@@ -166,7 +165,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog=recorded.command(NAME), description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, help="where to write (default: the library's own data)")
     parser.add_argument("--package", type=Path, help="debian-handbook_….deb (default: the one in the weights' folder)")
-    parser.add_argument("--lengths", type=int, nargs="+", default=[1024, 2048, 4096, 8192, 12288, 16384])
+    parser.add_argument("--lengths", type=int, nargs="+", default=[1024, 2048, 4096, 8192, 12288])
     options = parser.parse_args()
     package = options.package or next(weights.default_folder().glob("debian-handbook_*.deb"), None)
     if package is None:
