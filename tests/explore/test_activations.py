@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from transformer_parts.explore.activations import ActivationCurves, DeadUnits
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.maths import activations
+from transformer_parts.maths.activations_units import random_units, slope_rms
 from transformer_parts.models.excerpt import load_excerpt
 
 
@@ -127,3 +128,11 @@ def test_the_mark_stands_on_the_curve_of_fractions():
     for bias in (-6.0, -3.0, -1.5, 0.0, 3.0):
         data = panel.compute(source="16", bias=bias, inputs=64)
         assert data.fractions[np.abs(data.biases - bias).argmin()] == data.fraction
+
+
+@pytest.mark.parametrize(("bias", "inputs"), [(-3.0, 1), (-4.0, 1), (-4.0, 256), (-6.0, 512)])
+def test_the_slope_of_gelu_is_that_of_the_exact_one(bias, inputs):
+    seen = DeadUnits().compute(source="random", bias=bias, inputs=inputs)
+    pre = random_units(192, 512)[:inputs] + bias
+    exact = slope_rms(pre, activations.gelu_derivative)[np.argsort(-pre.max(axis=0), kind="stable")]
+    assert_allclose(seen.slopes[2], exact, rtol=1e-3, atol=1e-7)

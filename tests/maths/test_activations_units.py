@@ -15,6 +15,7 @@ from transformer_parts.maths.activations_units import (
     fraction_dead,
     random_units,
     slope_rms,
+    tabulated,
 )
 
 
@@ -101,6 +102,29 @@ def test_a_unit_dead_for_relu_has_a_slope_for_silu_and_gelu():
     assert dead.mean() > 0.9
     for derivative in (silu_derivative, gelu_derivative):
         assert (slope_rms(z, derivative)[dead] > 1e-4).all()
+
+
+def test_a_table_of_gelus_slope_is_right_in_its_tail_too(rng):
+    look_up = tabulated(gelu_derivative, low=-10, high=10)
+    x = rng.uniform(-9, 9, (3, 1000))
+    assert_allclose(look_up(x), gelu_derivative(x), rtol=2e-4, atol=3e-7)
+    x = rng.uniform(-9, -1, 1000)
+    assert_allclose(look_up(x), gelu_derivative(x), rtol=1e-3, atol=1e-7)
+    assert_array_equal(look_up(np.array([-1e300, -10.0, 10.0, 70.0])), gelu_derivative([-10.0, -10.0, 10.0, 10.0]))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"function": None}, "function: got None"),
+        ({"low": 0.5}, "low: got 0.5, want an integer"),
+        ({"high": -1}, "high: got -1, want an integer of at least 0"),
+        ({"per_unit": 0}, "per_unit: got 0"),
+    ],
+)
+def test_a_table_refuses_what_it_cannot_hold(changed, message):
+    with pytest.raises(ValueError, match="^" + message):
+        tabulated(**({"function": relu, "low": -1, "high": 1} | changed))
 
 
 @pytest.mark.parametrize("name", ["n_units", "n_samples", "d_model"])

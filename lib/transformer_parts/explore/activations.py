@@ -19,6 +19,7 @@ from transformer_parts.maths.activations_units import (
     fraction_dead,
     random_units,
     slope_rms,
+    tabulated,
 )
 from transformer_parts.models.excerpt import load_excerpt
 
@@ -138,6 +139,8 @@ class DeadUnits(Panel[Units]):
         excerpt = load_excerpt()
         self._pre = {"random": random_units(192, self._inputs[-1])}
         self._pre |= {str(layer): excerpt.gate(layer) for layer in excerpt.gate_layers}
+        # A hundred thousand slopes of GELU take longer than a frame may; beyond ±10 it is 0 or 1.
+        self._gelu_derivative = tabulated(activations.gelu_derivative, low=-10, high=10)
         sources = {"192 random units": "random"}
         sources |= {f"SmolLM2, layer {layer}: x·W of the gate": str(layer) for layer in excerpt.gate_layers}
         return {
@@ -155,12 +158,7 @@ class DeadUnits(Panel[Units]):
         order = np.argsort(-pre.max(0), kind="stable")
         slopes = [
             slope_rms(pre, derivative)[order]
-            # GELU's own derivative takes ten times as long as that by tanh, and in this picture they are one line.
-            for derivative in (
-                activations.relu_derivative,
-                activations.silu_derivative,
-                activations.gelu_tanh_derivative,
-            )
+            for derivative in (activations.relu_derivative, activations.silu_derivative, self._gelu_derivative)
         ]
         random = source == "random"
         return Units(
