@@ -1,0 +1,67 @@
+"""What `make lab` installs is all that the library and the tools import: nothing comes from a machine's own habits."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+# Packages that a declared one cannot be without.
+COME_ALONG = {
+    "ipywidgets": {"traitlets", "ipython"},
+    "nbconvert": {"jinja2", "pygments", "mistune"},
+    "matplotlib": {"fonttools"},
+}
+
+
+def names(requirements):
+    """Return the distributions of requirement lines, in the spelling of the index, and what comes along with them."""
+    named = {re.match(r"[\w.-]+", line)[0].lower().replace("_", "-") for line in requirements}
+    return named.union(*(COME_ALONG.get(name, ()) for name in named))
+
+
+def imported(folder, own):
+    """Yield each top-level package outside the standard library that files below a folder import, with the file."""
+    for path in sorted((REPOSITORY / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            found = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                found = [node.module]
+            for name in found:
+                top = name.split(".")[0]
+                if top not in sys.stdlib_module_names and top not in own:
+                    yield top, path.relative_to(REPOSITORY).as_posix()
+
+
+LIBRARY = names(PROJECT["dependencies"])
+MODEL = LIBRARY | names(PROJECT["optional-dependencies"]["model"])
+LINES = (REPOSITORY / "requirements.txt").read_text("utf-8").splitlines()
+ALL = MODEL | names(line for line in LINES if line and line[0] not in "#-")
+
+
+@pytest.mark.parametrize(
+    ("folder", "declared"),
+    [
+        ("lib/transformer_parts/maths", LIBRARY),
+        ("lib/transformer_parts/models", MODEL),
+        ("lib/transformer_parts/runs", MODEL),
+        ("lib/transformer_parts/draw", LIBRARY),
+        ("lib/transformer_parts/learn", LIBRARY),
+        ("lib/transformer_parts/explore", LIBRARY),
+        ("tools", ALL),
+    ],
+)
+def test_every_package_that_is_imported_is_declared(folder, declared):
+    own = {"transformer_parts", *(path.stem for path in (REPOSITORY / "tools").iterdir())}
+    distributions = packages_distributions()
+    missing = {
+        f"{file}: {package}"
+        for package, file in imported(folder, own)
+        if not {name.lower().replace("_", "-") for name in distributions.get(package, [package])} & declared
+    }
+    assert not missing
