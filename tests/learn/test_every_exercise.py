@@ -36,6 +36,7 @@ COINCIDE = {
     "order.GAP: first token alone",
     "rope_scores.COMPLETE: exponent without the 2",
     "rope_scores.WAVELENGTH: counted from 1",
+    "stability.CLIP: to norm 1",
 }
 
 every_exercise = pytest.mark.parametrize("exercise", EXERCISES.values(), ids=EXERCISES)

@@ -53,6 +53,11 @@ NEXT_LOSS = Exercise(
             "Your last row is asked for the first token. Nothing follows the last token: leave that row out.",
         ),
         Mistake(
+            "sign forgotten",
+            lambda logits, tokens: _next(logits, tokens).mean(),
+            "This is the mean of ln p. The loss is its negative: the likelier the token, the smaller.",
+        ),
+        Mistake(
             "sum for mean",
             lambda logits, tokens: -_next(logits, tokens).sum(),
             "These are the right losses, summed. Asked for is their mean.",
@@ -153,6 +158,14 @@ def _sorted(probabilities, top_p):
     return np.sort(_nucleus_solution(probabilities, top_p))[::-1]
 
 
+def _ranks_for_indices(probabilities, top_p):
+    return _kept(probabilities, np.arange(len(probabilities)) < _nucleus_size(probabilities, top_p))
+
+
+def _evenly(probabilities, top_p):
+    return _kept(np.ones(len(probabilities)), _nucleus_solution(probabilities, top_p) > 0)
+
+
 _NUCLEUS_MISTAKES = (
     Mistake(
         "not renormalised",
@@ -193,6 +206,21 @@ _NUCLEUS_MISTAKES = (
         "sorted",
         _sorted,
         "The right numbers at the wrong places: each token keeps its index.",
+    ),
+    Mistake(
+        "ranks taken for indices",
+        _ranks_for_indices,
+        "You found how many tokens to keep in the sorted order, and kept so many of the unsorted ones.",
+    ),
+    Mistake(
+        "evenly",
+        _evenly,
+        "The right tokens are left, all alike. Among them the probabilities keep their proportions.",
+    ),
+    Mistake(
+        "nothing cut",
+        lambda probabilities, top_p: probabilities,
+        "Your function returns the probabilities as they were.",
     ),
 )
 

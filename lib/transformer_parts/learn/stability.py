@@ -3,7 +3,7 @@
 import numpy as np
 
 from transformer_parts.learn.exercise import Exercise, Mistake
-from transformer_parts.maths.norms import rms_norm
+from transformer_parts.maths.norms import layer_norm, rms_norm
 
 
 def _norms(gradients):
@@ -58,6 +58,21 @@ CLIP = Exercise(
             "always scaled",
             lambda g, c: g * c / _norms(g),
             "You scale small gradients up too. Below max_norm nothing is to be changed: the factor is at most 1.",
+        ),
+        Mistake(
+            "always to norm 1",
+            lambda g, c: g / _norms(g),
+            "You divide every step by its norm: all come out with norm 1, whatever max_norm is and small ones too.",
+        ),
+        Mistake(
+            "an ε in the norm",
+            _clipped_by(lambda g: _norms(g) + 1e-6),
+            "Almost: you divide by norm + 10⁻⁶, as PyTorch does. Here the norm is to be max_norm exactly.",
+        ),
+        Mistake(
+            "the larger factor",
+            lambda g, c: g * np.maximum(1, c / _norms(g)),
+            "You take the larger of 1 and max_norm / norm: large gradients stay and small ones grow. Take the smaller.",
         ),
         Mistake(
             "to norm 1",
@@ -150,15 +165,20 @@ NARROW = Exercise(
 
 def _heads(rng):
     length, width = rng.choice(np.arange(3, 9), 2, replace=False)
-    return (*rng.standard_normal((2, length, width)) * rng.uniform(2, 20), float(rng.uniform(0.5, 3)))
+    # Not so large that an ε of 10⁻⁶ in the norm would be lost in the tolerance.
+    return (*rng.standard_normal((2, length, width)) * rng.uniform(2, 8), float(rng.uniform(0.5, 3)))
 
 
-def _logits(q, k, gain):
-    return gain**2 * rms_norm(q, eps=1e-12) @ rms_norm(k, eps=1e-12).T / np.sqrt(q.shape[1])
+def _logits(q, k, gain, norm=lambda x: rms_norm(x, eps=1e-12)):
+    return gain**2 * norm(q) @ norm(k).T / np.sqrt(q.shape[1])
 
 
 def _by_tokens(x):
     return x / np.sqrt((x**2).mean(axis=0))
+
+
+def _by_all(x):
+    return x / np.sqrt((x**2).mean())
 
 
 QK_NORM = Exercise(
@@ -204,8 +224,23 @@ QK_NORM = Exercise(
         ),
         Mistake(
             "over the tokens",
-            lambda q, k, g: g**2 * _by_tokens(q) @ _by_tokens(k).T / np.sqrt(q.shape[1]),
+            lambda q, k, g: _logits(q, k, g, _by_tokens),
             "Your mean runs over the tokens (axis 0). Each vector is normalised by itself, over its channels.",
+        ),
+        Mistake(
+            "over everything",
+            lambda q, k, g: _logits(q, k, g, _by_all),
+            "You have one mean square for all tokens together. Each vector is normalised by its own.",
+        ),
+        Mistake(
+            "LayerNorm",
+            lambda q, k, g: _logits(q, k, g, lambda x: layer_norm(x, eps=1e-12)),
+            "You subtract the mean too: that is LayerNorm, as in ViT-22B. Asked for is RMSNorm.",
+        ),
+        Mistake(
+            "an ε in the norm",
+            lambda q, k, g: _logits(q, k, g, rms_norm),
+            "Almost: your norm adds an ε of 10⁻⁶, as in practice it should. Here it is to be 0.",
         ),
     ),
     hints=(
