@@ -4,9 +4,13 @@ import importlib
 import logging
 import os
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def _oracle(name: str):
@@ -27,6 +31,20 @@ def torch():
 @pytest.fixture(scope="session")
 def transformers():
     return _oracle("transformers")
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator["Browser"]:
+    """One browser for all tests."""
+    import lab  # here, because most tests need neither it nor Playwright
+
+    if lab.chromium_path() is None:
+        reason = "no Chromium here (apt-get install chromium, or set CHROMIUM to its path)"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with lab.browser() as browser:
+        yield browser
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """A JupyterLab server and a Chromium for the session, and the notebooks with explorers in them."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -22,17 +21,6 @@ PLACES = places()
 # A busy machine is not an error.
 expect.set_options(timeout=20_000)
 NOTEBOOKS = list(dict.fromkeys(place.notebook for place in PLACES))
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    if lab.chromium_path() is None:
-        reason = "no Chromium here (apt-get install chromium, or set CHROMIUM to its path)"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with lab.browser() as browser:
-        yield browser
 
 
 @dataclass(frozen=True)

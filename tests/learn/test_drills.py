@@ -211,6 +211,13 @@ def test_each_slip_is_named(drill, digits, cases):
 
 
 @every_drill
+def test_each_slip_is_named_as_it_is_printed(drill, cases):
+    for case in cases(drill)[:50]:
+        for slip, printed in zip(drill.slips, case.slipped_shown, strict=True):
+            assert case.check(printed.partition(" bytes")[0]).mistake == slip.name, printed
+
+
+@every_drill
 def test_unknown_numbers_are_refused_without_a_name(drill, cases):
     for case in cases(drill)[:50]:
         every = [case.right, *case.slipped]

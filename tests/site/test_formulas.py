@@ -1,12 +1,16 @@
 """Formulas: every one of the notebooks is known, and the spacing is TeX's."""
 
+import base64
+import io
 import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import nbformat
 import pytest
+from fontTools.ttLib import TTFont
 from publish.formulas import mathml
+from publish.page import with_font
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -71,6 +75,21 @@ def test_capital_greek_is_upright_and_a_slash_stands_close():
     assert 'mathvariant="normal">Δ' in mathml(r"\Delta")
     assert 'mathvariant="normal"' not in mathml(r"\theta")
     assert '<mo lspace="0" rspace="0">/</mo>' in mathml("a/b")
+
+
+@pytest.mark.parametrize("latex", [r"\partial L/\partial x", r"+\infty", r"\dots", r"\angle q"])
+def test_what_tex_takes_for_a_letter_has_no_space_around(latex):
+    root = ElementTree.fromstring(mathml(latex))
+    assert all(node.get("lspace") == node.get("rspace") == "0" for node in root.iter("mo"))
+
+
+def test_the_font_of_a_page_has_the_root_sign_in_sizes_of_one_width():
+    html = with_font("src: /*font*/ " + mathml(r"\sqrt x+1"))
+    font = TTFont(io.BytesIO(base64.b64decode(re.search("base64,([^)]+)", html)[1])))
+    names = [name for name in font.getGlyphOrder() if name.startswith(font.getBestCmap()[ord("√")])]
+    assert len(names) > 4
+    assert len({font["hmtx"][name][0] for name in names}) == 1
+    assert ord("+") in font.getBestCmap()
 
 
 def test_an_unknown_command_is_refused():

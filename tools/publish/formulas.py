@@ -51,8 +51,13 @@ def mathml(latex: str, *, block: bool = False) -> str:
 def _set_letters(node: Element) -> None:
     """Give identifiers the letters of their kind, and names of functions the form of names."""
     text = (node.text or "").strip()
-    if node.tag == "mo" and re.fullmatch(r"[A-Za-z][A-Za-z0-9 ]*", text):
+    if node.tag == "mo" and re.fullmatch(r"[A-Za-z][A-Za-z0-9 ]*|[∞∂∇…∠]", text):
         node.tag, node.text = "mi", text
+    elif node.tag == "mo" and text == "―":
+        # The line that grows with what is below it.
+        node.text = "‾"
+    if node.tag == "mi" and text in ("∂", "∇"):
+        node.set("mathvariant", "normal")
     if node.tag == "mi" and "GREEK CAPITAL" in (unicodedata.name(text, "") if len(text) == 1 else ""):
         node.set("mathvariant", "normal")
     kind = node.get("mathvariant")

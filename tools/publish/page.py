@@ -16,7 +16,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from publish.prose import Prose, code, picture
 from publish.ranges import Explorer, Limits, options
-from transformer_parts.explore.catalogue import PANELS
+from publish.sheets import sheet, sheet_of
+from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
+from transformer_parts.explore.live_run import LiveRun
 from transformer_parts.explore.panel import Panel
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -54,6 +56,14 @@ def panel_of(cell: nbformat.NotebookNode) -> tuple[str, type[Panel]] | None:
     return found[1], kinds[found[2]]
 
 
+def live_run_of(cell: nbformat.NotebookNode) -> type[LiveRun] | None:
+    """Return the class of the live run that a cell shows, or None."""
+    found = re.fullmatch(r"(\w+) = (\w+)\(\)\n\1", cell.source.strip())
+    if found is None or "live-run" not in cell.metadata.get("tags", ()):
+        return None
+    return {run.__name__: run for run in LIVE_RUNS}.get(found[2])
+
+
 def links(paths: Sequence[Path]) -> list[Link]:
     """Return the pages of notebooks, in order."""
     return [Link(path.stem, title_of(nbformat.read(path, as_version=4))) for path in paths]
@@ -72,8 +82,10 @@ def page(path: Path, links: Sequence[Link], limits: Limits | None = None) -> tup
         How much of each explorer is kept.
     """
     notebook = nbformat.read(path, as_version=4)
-    shown = [found for cell in notebook.cells if (found := panel_of(cell))]
-    prose = Prose(path.parent, {Path(panel.still).name for _, panel in shown})
+    shown = [found[1] for cell in notebook.cells if (found := panel_of(cell))]
+    shown += [found for cell in notebook.cells if (found := live_run_of(cell))]
+    prose = Prose(path.parent, {Path(panel.still).name for panel in shown})
+    titles = {link.stem: link.title for link in links}
     blocks, explorers = [], {}
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -81,6 +93,10 @@ def page(path: Path, links: Sequence[Link], limits: Limits | None = None) -> tup
         elif found := panel_of(cell):
             explorers[found[0]] = Explorer(found[1](), limits)
             blocks.append({"kind": "explorer", "code": code(cell.source), **_explorer(found[0], explorers[found[0]])})
+        elif found := live_run_of(cell):
+            blocks.append({"kind": "live", "code": code(cell.source), **_live(found())})
+        elif found := sheet_of(cell):
+            blocks.append({"kind": "sheet", "code": code(cell.source), **sheet(found, titles)})
         else:
             outputs = [_output(output, prose) for output in cell.outputs]
             blocks.append({"kind": "code", "code": code(cell.source), "outputs": outputs})
@@ -96,7 +112,7 @@ def page(path: Path, links: Sequence[Link], limits: Limits | None = None) -> tup
             following=links[at + 1] if at + 1 < len(links) else None,
             packs={name: explorer.pack.decode() for name, explorer in explorers.items()},
             modules={name: _module(name) for name in ("drawing.js",)} if explorers else {},
-            script=(FRONT / "page.js").read_text("utf-8") if explorers else "",
+            scripts=_scripts({block["kind"] for block in blocks}),
             style=style(),
             font=None,
         )
@@ -113,6 +129,8 @@ def with_font(html: str) -> str:
     """Return the page with the characters of its formulas as a font of its own."""
     text = "".join(re.findall(r"<math.*?</math>", html, re.DOTALL))
     letters = frozenset(unescape(re.sub("<[^>]*>", "", text)))
+    # The sign of a root is no text.
+    letters |= {"√"} if re.search("<m(sqrt|root)", text) else set()
     return html.replace("/*font*/", f"url(data:font/woff;base64,{_font(letters)})") if letters else html
 
 
@@ -156,6 +174,19 @@ def _explorer(name: str, explorer: Explorer) -> dict:
         "name": name, "alt": panel.alt, "size": panel.view.size, "still": picture(PROJECT / panel.still),
         "controls": controls, "presets": list(explorer.settings), "table": explorer.table(),
         "thinned": explorer.thinned, "interval": panel.play_interval,
+    }  # fmt: skip
+
+
+def _scripts(kinds: set[str]) -> list[str]:
+    """Return the scripts that a page with these kinds of blocks needs."""
+    needed = {"explorer": "page.js", "sheet": "sheets.js"}
+    return [(FRONT / name).read_text("utf-8") for kind, name in needed.items() if kind in kinds]
+
+
+def _live(run: LiveRun) -> dict:
+    return {
+        "alt": run.alt, "size": run.view.size, "still": picture(PROJECT / run.still),
+        "controls": [control.description for control in run.controls.values()],
     }  # fmt: skip
 
 

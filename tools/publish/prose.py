@@ -47,6 +47,11 @@ def slug(text: str) -> str:
     return text.replace(" ", "-")
 
 
+def tied(html: str) -> str:
+    """Return HTML in which punctuation stays with the formula before it."""
+    return re.sub(r"(<math(?:(?!<math).)*?</math>)([.,;:!?)]+)", r'<span class="tie">\1\2</span>', html)
+
+
 class Prose:
     """Turns the Markdown of one notebook into HTML.
 
@@ -69,12 +74,7 @@ class Prose:
 
     def html(self, source: str) -> str:
         """Return Markdown as HTML."""
-        # Punctuation stays with the formula before it.
-        return re.sub(
-            r"(<math(?:(?!<math).)*?</math>)([.,;:!?)]+)",
-            r'<span class="tie">\1\2</span>',
-            self._markdown.render(source),
-        )
+        return tied(self._markdown.render(source))
 
 
 class _Renderer(IPythonRenderer):

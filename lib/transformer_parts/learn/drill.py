@@ -133,8 +133,12 @@ class Case:
     @property
     def shown(self) -> str:
         """The right answer, as it is printed."""
-        numbers = ", ".join(_printed(number, self.drill.kind) for number in self.right)
-        return numbers if len(self.right) == 1 else f"({numbers})"
+        return _shown(self.right, self.drill.kind)
+
+    @property
+    def slipped_shown(self) -> tuple[str, ...]:
+        """What each slip gives, as it is printed."""
+        return tuple(_shown(numbers, self.drill.kind) for numbers in self.slipped)
 
     def is_telling(self) -> bool:
         """Tell whether right answer and slips are all far enough apart."""
@@ -188,12 +192,17 @@ def _distance(one: Numbers, other: Numbers) -> Fraction:
     return max(abs(a - b) for a, b in zip(one, other, strict=True))
 
 
+def _shown(numbers: Numbers, kind: str) -> str:
+    text = ", ".join(_printed(number, kind) for number in numbers)
+    return text if len(numbers) == 1 else f"({text})"
+
+
 def _printed(number: Fraction, kind: str) -> str:
     if kind == "real":
         value = float(number)
         text = f"{value:,.6f}" if 1e-3 <= abs(value) < 1e6 or value == 0 else f"{value:.5e}"
         return text.replace("-", "−")
-    whole = f"{int(number):,}"
+    whole = f"{int(number):,}" if number.denominator == 1 else f"{float(number):,.2f}"
     if kind == "bytes":
         for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
             if number >= size:

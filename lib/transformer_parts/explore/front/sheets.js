@@ -1,0 +1,64 @@
+// The sheets of the interview page without a kernel. Every text is in the page, under <details>; here questions are
+// filtered, and of the statements one is shown at a time, its verdict after the choice.
+
+/** Show the questions of a topic, of a level, and of those that everybody asks. */
+function filterQuestions(sheet) {
+  const form = sheet.querySelector(".filters");
+  const [topic, level, asked] = ["topic", "level", "asked"].map((name) => form.querySelector(`[data-filter=${name}]`));
+  const questions = [...sheet.querySelectorAll(".question")];
+  const filter = () => {
+    for (const question of questions) {
+      const fits =
+        [question.closest(".topic").dataset.topic, ""].includes(topic.value) &&
+        [question.dataset.level, ""].includes(level.value) &&
+        (question.dataset.asked || !asked.checked);
+      question.hidden = !fits;
+    }
+    for (const part of sheet.querySelectorAll(".topic")) part.hidden = !part.querySelector(".question:not([hidden])");
+    const count = questions.filter((question) => !question.hidden).length;
+    form.querySelector(".tally").textContent = `${count} of ${questions.length} questions`;
+  };
+  form.addEventListener("input", filter);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.hidden = false;
+  filter();
+}
+
+/** Let statements be judged, one at a time; the first choice counts. */
+function judgeClaims(sheet) {
+  const claims = [...sheet.querySelectorAll(".claim")];
+  const round = sheet.querySelector(".round");
+  const next = round.querySelector("[data-next]");
+  const said = sheet.querySelector(".said");
+  let [at, right, tried] = [0, 0, 0];
+  const show = () => claims.forEach((claim, place) => (claim.hidden = place !== at));
+  const choose = (claim, button) => {
+    const hit = button.value === claim.dataset.holds;
+    const verdict = claim.querySelector(".verdict");
+    if (verdict.hidden) {
+      [right, tried] = [right + hit, tried + 1];
+      round.querySelector(".tally").textContent = `${right} of ${tried} right`;
+      button.setAttribute("aria-pressed", "true");
+      verdict.classList.add(hit ? "right" : "wrong");
+    }
+    verdict.hidden = false;
+    verdict.open = true;
+    said.textContent = `${hit ? "Right" : "Wrong"}. ${verdict.querySelector(".inside").textContent}`;
+    next.focus({ preventScroll: true });
+  };
+  for (const claim of claims) {
+    claim.querySelector(".verdict").hidden = true;
+    claim.querySelector(".choice").hidden = false;
+    for (const button of claim.querySelectorAll("button")) button.addEventListener("click", () => choose(claim, button));
+  }
+  next.addEventListener("click", () => {
+    at = (at + 1) % claims.length;
+    show();
+    claims[at].querySelector("button").focus({ preventScroll: true });
+  });
+  round.hidden = false;
+  show();
+}
+
+filterQuestions(document.querySelector("[data-sheet=QuestionCards]"));
+judgeClaims(document.querySelector("[data-sheet=ClaimRound]"));

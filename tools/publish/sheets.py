@@ -1,0 +1,149 @@
+"""The sheets of the interview page without a kernel: every question, the statements to judge, drills, an interview.
+
+Their words come from `transformer_parts.learn` through the functions that the widgets use, and every number in them is
+computed when the page is made.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from html import escape, unescape
+from types import MappingProxyType
+
+import nbformat
+
+from publish.formulas import mathml
+from publish.prose import tied
+from transformer_parts.explore import interview, interview_prose
+from transformer_parts.learn.drill import Drill
+from transformer_parts.learn.drills import DRILLS
+from transformer_parts.learn.interview import LEVELS, Claim, Question
+from transformer_parts.learn.interview_files import load_bank
+from transformer_parts.learn.mock_interview import draw
+
+#: Of the drills' numbers, the order of the statements, and the questions of the interview.
+SEED = 17
+#: Questions of the interview.
+ASKED = 5
+
+
+class Texts:
+    """Turns the texts of `transformer_parts.learn` into HTML of the site.
+
+    Parameters
+    ----------
+    titles : mapping of str to str
+        Title of each page by its stem.
+    """
+
+    def __init__(self, titles: dict[str, str]):
+        self._titles = titles
+
+    def html(self, text: str) -> str:
+        """Return paragraphs and lists."""
+        return _typeset(interview_prose.html(text))
+
+    def line(self, text: str) -> str:
+        """Return one line, without a paragraph around it."""
+        return _typeset(interview_prose.line(text))
+
+    def link(self, stem: str) -> str:
+        """Return a link to the page of a notebook."""
+        if stem not in self._titles:
+            return f"notebook {escape(stem)}"
+        return f'<a href="{escape(stem)}.html">{escape(self._titles[stem])}</a>'
+
+
+def _typeset(html: str) -> str:
+    """Return HTML with its formulas as MathML; a formula of its own line scrolls where it is too wide."""
+
+    def formula(match: re.Match) -> str:
+        if match[2]:
+            return mathml(unescape(match[2]))
+        return f'<span class="formula" tabindex="0">{mathml(unescape(match[1]), block=True)}</span>'
+
+    parts = re.split(r"(<code>.*?</code>)", html, flags=re.DOTALL)
+    parts[::2] = [re.sub(r"\$\$(.+?)\$\$|\$([^$]+)\$", formula, part, flags=re.DOTALL) for part in parts[::2]]
+    return tied("".join(parts))
+
+
+def sheet_of(cell: nbformat.NotebookNode) -> str | None:
+    """Return the name of the class of the sheet that a cell shows, or None."""
+    found = re.fullmatch(r"(\w+) = (\w+)\(\)\n\1", cell.source.strip())
+    return found[2] if found and "sheet" in cell.metadata.get("tags", ()) else None
+
+
+def sheet(name: str, titles: dict[str, str]) -> dict:
+    """Return what the template shows of a sheet.
+
+    Raises
+    ------
+    KeyError
+        If there is no sheet of that name.
+    """
+    return {"sheet": name, **_CONTENTS[name](Texts(titles))}
+
+
+def _question(question: Question, texts: Texts) -> dict:
+    question = question.filled()
+    return {
+        "id": question.id,
+        "level": question.level,
+        "asked": question.everybody_asks,
+        "question": texts.line(question.question),
+        "short": texts.html(question.short),
+        "whiteboard": texts.html(question.whiteboard),
+        "wrong": texts.line(question.wrong),
+        "refuted": texts.html(question.refuted),
+        "follow_ups": [(texts.line(item.question), texts.html(item.answer)) for item in question.follow_ups],
+        "sources": [texts.line(source) for source in question.sources],
+        "link": texts.link(question.notebook),
+    }
+
+
+def _cards(texts: Texts) -> dict:
+    bank = load_bank()
+    topics = [(topic, [_question(item, texts) for item in bank.select(topic=topic)]) for topic in bank.topics]
+    return {"topics": [(topic, found) for topic, found in topics if found], "levels": LEVELS}
+
+
+def _claim(claim: Claim, texts: Texts) -> dict:
+    holds, shown = claim.settled()
+    return {
+        "topic": claim.topic,
+        "statement": texts.html(claim.statement),
+        "holds": holds,
+        "shown": texts.html(shown),
+        "link": texts.link(claim.notebook),
+    }
+
+
+def _claims(texts: Texts) -> dict:
+    return {"claims": [_claim(claim, texts) for claim in interview.ClaimRound(seed=SEED).claims]}
+
+
+def _drill(drill: Drill, texts: Texts) -> dict:
+    case = drill.case(SEED)
+    return {
+        "title": drill.title,
+        "task": texts.html(case.task),
+        "working": texts.html(case.working),
+        "slips": [
+            (number, slip.name, texts.line(slip.message))
+            for slip, number in zip(drill.slips, case.slipped_shown, strict=True)
+        ],
+        "link": texts.link(drill.notebook),
+    }
+
+
+def _drills(texts: Texts) -> dict:
+    return {"drills": [_drill(drill, texts) for drill in DRILLS]}
+
+
+def _mock(texts: Texts) -> dict:
+    drawn: Sequence[Question] = draw(load_bank().questions, ASKED, seed=SEED)
+    return {"questions": [(item.topic, _question(item, texts)) for item in drawn]}
+
+
+_CONTENTS: MappingProxyType[str, Callable[[Texts], dict]] = MappingProxyType(
+    {"QuestionCards": _cards, "DrillSheet": _drills, "ClaimRound": _claims, "MockSheet": _mock}
+)
