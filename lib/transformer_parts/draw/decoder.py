@@ -100,9 +100,12 @@ class WalkView(View[Walked]):
 
     def build(self) -> None:
         pixels = Affine2D().scale(self.fig.dpi / 100)
-        self.lines = self._collection(LineCollection([], colors=theme.FAINT, linewidths=theme.THIN), pixels)
-        self.stream = self._collection(LineCollection([], colors=STREAM, linewidths=theme.LINE), pixels)
-        look = {"facecolors": theme.PAPER, "edgecolors": theme.FAINT, "linewidths": theme.THIN}
+        # Under the tiles, whose axes are of order 0.
+        look = {"colors": theme.FAINT, "linewidths": theme.THIN, "zorder": -1}
+        self.lines = self._collection(LineCollection([], **look), pixels)
+        look = {"colors": STREAM, "linewidths": theme.LINE, "zorder": -1}
+        self.stream = self._collection(LineCollection([], **look), pixels)
+        look = {"facecolors": theme.PAPER, "edgecolors": theme.FAINT, "linewidths": theme.THIN, "zorder": -2}
         self.frames = self._collection(PolyCollection([], **look), pixels)
         self.symbols, self.tiles = [], []
         for _ in range(21):
