@@ -102,8 +102,8 @@ def logit_bound(head_dim: int, gain: float = 1.0) -> float:
 
     References
     ----------
-    QK-norm: Henry et al., arXiv:2010.04245, §2; with LayerNorm, against growing logits: Dehghani et al.,
-    arXiv:2302.05442, §2.
+    QK-norm: Henry et al., arXiv:2010.04245 (there to length 1, with one learned scale); with LayerNorm, against growing
+    logits: Dehghani et al., arXiv:2302.05442, §2.
 
     Examples
     --------
