@@ -6,7 +6,7 @@ import threading
 import ipywidgets as widgets
 import pytest
 
-from transformer_parts.explore import interview_sheet
+from transformer_parts.explore import interview_cards, interview_sheet
 from transformer_parts.explore.interview import SHEETS, ClaimRound, DrillSheet, MockSheet, QuestionCards
 from transformer_parts.explore.interview_cards import PARTS
 from transformer_parts.explore.interview_sheet import Timer
@@ -178,7 +178,8 @@ def test_next_and_previous_go_round_and_hide_the_answers(cards):
     assert cards.question == first
 
 
-def test_rating_is_kept_says_when_and_brings_weak_ones_first(cards, ratings_file):
+def test_rating_is_kept_says_when_and_brings_weak_ones_first(cards, ratings_file, monkeypatch):
+    monkeypatch.setattr(interview_cards, "TWICE", 0)
     order = [question.id for question in cards.questions]
     for rating in ("easy", "again"):
         press(cards, cards.rate[rating])
@@ -189,6 +190,29 @@ def test_rating_is_kept_says_when_and_brings_weak_ones_first(cards, ratings_file
     again.order.value = "as in the bank"
     assert [question.id for question in again.questions] == order
     assert "expected recall 100%" in again.card.value
+
+
+def test_a_double_click_rates_one_question(cards, monkeypatch):
+    first, second, *_ = cards.questions
+    now = interview_cards.monotonic()
+    monkeypatch.setattr(interview_cards, "monotonic", lambda: now)
+    press(cards, cards.rate["good"])
+    press(cards, cards.rate["good"])
+    assert cards.question == second
+    assert cards.ratings.due(first.id) is not None
+    assert cards.ratings.due(second.id) is None
+    now += 1
+    press(cards, cards.rate["good"])
+    assert cards.ratings.due(second.id) is not None
+
+
+def test_no_clock_runs_without_a_question(cards):
+    cards.topic.value, cards.level.value, cards.everybody.value = "RoPE", "depth", True
+    assert cards.question is None
+    cards.time.value = 30
+    assert cards._timing.widget.value == ""
+    cards.level.value = "all levels"
+    assert "tp-timer" in cards._timing.widget.value
 
 
 def test_a_broken_file_of_ratings_is_told_and_kept(ratings_file):

@@ -58,6 +58,11 @@ def test_several_numbers(text):
         ("1/0", "real", 1, "want numbers"),
         ("1e31", "real", 1, "a power of ten up to 30"),
         ("1", "weight", 1, "kind: got 'weight'"),
+        ("9" * 5000, "count", 1, "got 5000 letters, want at most 120"),
+        ("1e" + "9" * 5000, "real", 1, "got 5002 letters"),
+        ("9" * 5000, "real", 2, "got 5000 letters"),
+        ("NaN", "real", 1, "want numbers, such as"),
+        ("inf", "flops", 1, "want numbers, such as"),
     ],
 )
 def test_what_is_refused(text, kind, count, message):

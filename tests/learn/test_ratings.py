@@ -85,6 +85,12 @@ def test_two_sessions_at_once_keep_each_others_ratings(path, clock):
     assert Ratings(path, now=clock).in_order(QUESTIONS)[-2:] == list(QUESTIONS[:2])
 
 
+CARD = {
+    "card_id": 0, "state": 1, "step": 1, "stability": 2.3, "difficulty": 2.1,
+    "due": "2026-01-01T00:10:00+00:00", "last_review": "2026-01-01T00:00:00+00:00",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -95,6 +101,19 @@ def test_two_sessions_at_once_keep_each_others_ratings(path, clock):
         b'{"version": 2, "cards": {}}',
         b'{"version": 1, "cards": {"a": 3}}',
         b"\xff",
+        b"[" * 100_000,
+        *(
+            json.dumps({"version": 1, "cards": {"a": CARD | wrong}}).encode()
+            for wrong in (
+                {"due": "2026-01-01T00:00:00"},
+                {"last_review": "2026-01-01T00:00:00"},
+                {"last_review": None},
+                {"stability": -1.0},
+                {"state": 2, "step": None, "stability": None},
+                {"step": -5},
+                {"step": "x"},
+            )
+        ),
     ],
 )
 def test_an_unreadable_file_stops_nothing_and_is_kept(content, path, clock):

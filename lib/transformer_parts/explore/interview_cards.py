@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from html import escape
+from time import monotonic
 
 import ipywidgets as widgets
 
@@ -15,6 +16,8 @@ from transformer_parts.learn.ratings import RATINGS, Ratings
 PARTS = ("30-second answer", "whiteboard answer", "follow-ups", "common wrong answer")
 TIMES = (("no timer", 0), ("30 seconds", 30), ("3 minutes", 180))
 ORDERS = ("weak ones first", "as in the bank")
+#: Seconds within which a second rating is the second half of a double click, not of a question that was read.
+TWICE = 0.6
 
 
 class QuestionCards(Sheet):
@@ -44,6 +47,7 @@ class QuestionCards(Sheet):
         self._place = 0
         self._filled: Question | None = None
         self._timing = Timer()
+        self._rated = -TWICE
         super().__init__()
         self._select()
 
@@ -116,7 +120,8 @@ class QuestionCards(Sheet):
         self._begin()
 
     def _begin(self) -> None:
-        self._timing.start(self.time.value)
+        if self.question is not None:
+            self._timing.start(self.time.value)
 
     def _toggle(self, name: str) -> None:
         visible = self.answers[name].layout.display == "none"
@@ -149,6 +154,9 @@ class QuestionCards(Sheet):
         self.parts[name].description = f"{'Hide' if visible else 'Show'} {name}"
 
     def _rate(self, rating: str) -> None:
+        if monotonic() - self._rated < TWICE:
+            return
+        self._rated = monotonic()
         due = self.ratings.rate(self.question.id, rating)
         wait = due - datetime.now(UTC)
         self._go(1)

@@ -43,6 +43,8 @@ _NUMBER = re.compile(
     r"(?:[eE](?P<power>[-+]?\d+)|\s*[·×*x]\s*10\^?\{?(?P<ten>[-+]?\d+)\}?)?"
     r"(?:/(?P<divisor>\d+))?\s*(?P<unit>[A-Za-z]*)"
 )
+#: Letters of an answer; no number that is asked for needs as many.
+LONGEST = 120
 _RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 
 
@@ -81,6 +83,8 @@ def read(text: str, kind: str, count: int = 1) -> tuple[Given, ...]:
     (131072, 1234500000)
     """
     units = UNITS[require.one_of("kind", kind, UNITS)]
+    if len(text) > LONGEST:
+        raise require.refusal("answer", f"{len(text)} letters", f"at most {LONGEST}")
     # A raised exponent is told from the digits before it by the ^ put in its place.
     plain = re.sub(r"10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"10^\1", text).translate(_RAISED).strip().strip("()[]{}").strip()
     plain = plain.replace("\u202f", "").replace("\u2009", "").replace("\N{NO-BREAK SPACE}", " ")

@@ -114,11 +114,11 @@ class Ratings:
             if content["version"] != VERSION:
                 raise ValueError(f"version {content['version']}, this library writes {VERSION}")
             cards = {name: Card.from_dict(card) for name, card in content["cards"].items()}
-            if any(card.last_review is None for card in cards.values()):
-                raise ValueError("a card without a review")
+            for name, card in cards.items():
+                self._try_out(name, card)
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self._unreadable = True
             self.problem = (
                 f"{self.path} cannot be read as ratings ({type(error).__name__}: {error})."
@@ -126,6 +126,17 @@ class Ratings:
             )
             return {}
         return cards
+
+    def _try_out(self, name: str, card: Card) -> None:
+        """Refuse a card that can be read, but not be sorted, told from others or rated."""
+        if card.last_review is None or card.last_review.tzinfo is None or card.due.tzinfo is None:
+            raise ValueError(f"{name}: no review, or times without a zone")
+        try:
+            self._scheduler.get_card_retrievability(card, self._now())
+            for value in Rating:
+                self._scheduler.review_card(card, value, self._now())
+        except Exception as error:
+            raise ValueError(f"{name}: {type(error).__name__}: {error}") from error
 
     def _write(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
