@@ -1,6 +1,7 @@
 """The views of long context: artists show the data they are given, whatever was shown before."""
 
 import numpy as np
+import pytest
 
 from transformer_parts.draw.long_context import LossByPosition, LossView
 from transformer_parts.draw.long_context_cost import CostByLength, CostByLengthView
@@ -26,6 +27,19 @@ def test_losses_stand_at_the_middles_of_their_blocks(rng):
     assert view.unseen.get_bbox().bounds[0] == 8192
 
 
+@pytest.mark.parametrize(("farthest", "reach"), [(0.2, 0.25), (0.24, 1.0), (0.9, 1.0), (5.0, 6.0), (50.0, 6.0)])
+def test_differences_are_drawn_about_the_black_one(rng, farthest, reach):
+    data = losses(rng, relative=True)
+    data.losses["yarn"][:] = data.losses["plain"] + np.linspace(-farthest / 2, farthest, 16)
+    view = LossView().update(data)
+    np.testing.assert_allclose(view.chosen.get_ydata(), np.linspace(-farthest / 2, farthest, 16), atol=1e-12)
+    np.testing.assert_array_equal(view.beside.get_ydata(), np.zeros(16))
+    (other,) = view.others.get_segments()
+    np.testing.assert_array_equal(other[:, 1], data.losses["restarted"] - data.losses["plain"])
+    assert view.axes.get_ylim() == (-reach, reach)
+    assert view.axes.get_ylabel() != LossView().update(losses(rng)).axes.get_ylabel()
+
+
 def test_a_frame_is_of_its_data_alone(rng):
     one, other = losses(rng), losses(rng, relative=True, method="restarted")
     view = LossView()
@@ -39,9 +53,11 @@ def test_hidden_numbers_are_filled_where_they_are_the_likeliest():
         depths=np.array([0.1, 0.5, 0.9]),
         plain=np.array([-1.0, -9.0, -2.0]),
         yarn=np.array([-0.5, -0.6, -0.7]),
+        others=np.array([[-1.5, -1.6, -1.7], [np.nan, np.nan, np.nan]]),
         chosen=np.array([[True, False, True], [False, False, False]]),
         lengths=np.array([1024, 2048]),
         by_length={"plain": np.array([-1.0, -2.0]), "yarn": np.array([-1.5, -2.5])},
+        others_by_length={"plain": np.array([-1.6, -7.0]), "yarn": np.array([np.nan, np.nan])},
         length=2048,
         trained_length=8192,
         doors=3,
@@ -51,6 +67,8 @@ def test_hidden_numbers_are_filled_where_they_are_the_likeliest():
     assert view.missed["plain"].get_xydata().tolist() == [[0.5, LOWEST]]
     assert len(view.found["yarn"].get_xydata()) == 0
     assert view.means["yarn"].get_xydata().tolist() == [[1024, -1.5], [2048, -2.5]]
+    assert view.others["plain"].get_xydata().tolist() == [[1024, -1.6], [2048, LOWEST]]
+    assert np.isnan(view.others["yarn"].get_ydata()).all()
 
 
 def test_cost_marks_stand_on_their_curves():

@@ -12,6 +12,8 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.view import View
 
 FEWEST, MOST = 1.5, 8.0
+#: Half heights of the axes for differences.
+REACHES = (0.25, 1.0, 6.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,7 @@ class LossByPosition:
     method, beside : str
         The method drawn in blue, and the one in black.
     relative : bool
-        Whether the loss of the restarted model is taken away from all.
+        Whether what is drawn in black is taken away from all.
     """
 
     block: int
@@ -47,7 +49,7 @@ class LossView(View[LossByPosition]):
     size = (680, 400)
 
     def build(self) -> None:
-        self.axes = theme.style(self.fig.add_axes((0.1, 0.145, 0.88, 0.83)), x="$m$", y=r"$-\ln p$")
+        self.axes = theme.style(self.fig.add_axes((0.1, 0.145, 0.86, 0.83)), x="$m$", y=r"$-\ln p$")
         self.axes.yaxis.set_label_coords(-0.07, 0.5)
         self.axes.set_xticks(range(0, 16385, 2048), [f"{place:,}" for place in range(0, 16385, 2048)])
         self.unseen = self.moving(
@@ -67,16 +69,24 @@ class LossView(View[LossByPosition]):
         count = len(data.losses[data.method])
         places = data.block * (np.arange(count) + 0.5)
         end = data.block * count
-        self.limits(self.axes, x=(0, end), y=(-1.0, 5.0) if data.relative else (FEWEST, MOST))
+        chosen, beside, lowest, highest = data.losses[data.method], data.losses[data.beside], FEWEST, MOST
+        base = beside if data.relative else np.zeros(count)
+        if data.relative:
+            farthest = np.abs(chosen - beside).max()
+            highest = next((reach for reach in REACHES if farthest < 0.95 * reach), REACHES[-1])
+            lowest = -highest
+        # The limits tell the two kinds of picture apart, so that each background keeps its own label.
+        self.axes.set_ylabel(r"$-\Delta\,\ln p$" if data.relative else r"$-\ln p$")
+        self.limits(self.axes, x=(0, end), y=(lowest, highest))
         self.unseen.set(x=data.trained_length, width=max(0, end - data.trained_length))
         self.zero.set_visible(data.relative)
         self.others.set_segments(
             [
-                np.stack([places, losses], axis=-1)
+                np.stack([places, losses - base], axis=-1)
                 for name, losses in data.losses.items()
                 if name not in (data.method, data.beside)
             ]
         )
-        self.beside.set_data(places, data.losses[data.beside])
-        self.chosen.set_data(places, data.losses[data.method])
+        self.beside.set_data(places, beside - base)
+        self.chosen.set_data(places, chosen - base)
         return self

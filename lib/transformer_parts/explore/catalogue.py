@@ -14,6 +14,10 @@ from transformer_parts.explore.decoder_causality import DecoderCausality
 from transformer_parts.explore.decoder_training import DecoderTraining
 from transformer_parts.explore.feedforward import GatedChannels, PositionChanges, RealGates
 from transformer_parts.explore.live_run import LiveRun
+from transformer_parts.explore.long_context import LongContextLoss
+from transformer_parts.explore.long_context_cost import LongContextCosts
+from transformer_parts.explore.long_context_live import LiveExtension
+from transformer_parts.explore.long_context_retrieval import LongContextRetrieval
 from transformer_parts.explore.norms import NormBars, NormResidual, NormSphere
 from transformer_parts.explore.order import Reordering
 from transformer_parts.explore.panel import Panel
@@ -78,10 +82,13 @@ PANELS: tuple[type[Panel], ...] = (
     StreamDepth,
     LogitGrowth,
     RecordedRuns,
+    LongContextLoss,
+    LongContextRetrieval,
+    LongContextCosts,
     RealModelStream,
     RealModelHeads,
     RealModelParts,
 )
 
 #: What the reader starts; not driven by the sweep.
-LIVE_RUNS: tuple[type[LiveRun], ...] = (LiveTraining,)
+LIVE_RUNS: tuple[type[LiveRun], ...] = (LiveTraining, LiveExtension)

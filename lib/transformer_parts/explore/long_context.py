@@ -4,7 +4,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from transformer_parts.draw import theme
 from transformer_parts.draw.long_context import LossByPosition, LossView
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
@@ -37,31 +36,37 @@ class LongContextLoss(Panel[LossByPosition]):
             "YaRN": {"method": "yarn", "beside": "plain", "relative": False},
             "PI, not fine-tuned": {"method": "position_interpolation", "beside": "plain", "relative": False},
             "Worth it?": {"method": "yarn", "beside": "restarted", "relative": True},
+            "Short texts": {"method": "yarn", "beside": "plain", "relative": True},
         }
     )
 
     def make_controls(self):
         self.recording = recorded.load(long_context.NAME)
-        windows = list(self.recording.series["restarted"])
-        parts = {
-            f"{16384 * int(name.split()[1]):,} to {16384 * (int(name.split()[1]) + 1):,}": name for name in windows
+        series, length = self.recording.series, self.recording.arguments["length"]
+        # A measurement that was stopped lacks methods, or has some of them for the first window alone.
+        measured = [name for name in NAMES if series.get(name)]
+        windows = [window for window in series["plain"] if all(window in series[name] for name in measured)]
+        starts = [length * int(window.removeprefix("window ")) for window in windows]
+        parts = {f"{start:,} to {start + length:,}": window for start, window in zip(starts, windows, strict=True)}
+        methods = {NAMES[name]: name for name in measured}
+        self.presets = {
+            label: values
+            for label, values in type(self).presets.items()
+            if {values["method"], values["beside"]} <= set(measured)
         }
-        methods = {name: method for method, name in NAMES.items()}
-        return {
+        shown = {
             "method": controls.choice("method, blue", methods, "yarn"),
             "beside": controls.choice("beside, black", methods, "plain"),
             "window": controls.choice("tokens of the book", parts, windows[0]),
-            "relative": controls.switch("loss beyond that of the model restarted at 8,192"),
+            "relative": controls.switch("less the loss of the black one"),
         }
+        return shown if len(windows) > 1 else {name: shown[name] for name in shown if name != "window"}
 
     def make_view(self):
         return LossView()
 
-    def compute(self, *, method, beside, window, relative):
-        losses = {name: self.recording.series[name][window] for name in NAMES}
-        if relative:
-            base = losses["restarted"]
-            losses = {name: values - base for name, values in losses.items()}
+    def compute(self, *, method, beside, relative, window="window 0"):
+        losses = {name: windows[window] for name, windows in self.recording.series.items() if window in windows}
         arguments = self.recording.arguments
         return LossByPosition(
             block=arguments["block"],
@@ -80,19 +85,16 @@ class LongContextLoss(Panel[LossByPosition]):
             one, other = chosen[part].mean(), beside[part].mean()
             return Row(label, f"{number(one, 3)}, {number(other, 3)}, {one - other:+.3f}")
 
-        worst = within + int(np.argmax((chosen - beside)[within:]))
+        worst = within + int(np.argmax(np.abs(chosen - beside)[within:]))
         return [
-            Row("shown: method, beside, their difference, in nats a token", ""),
+            Row("mean loss in nats a token: blue, black, difference", ""),
             row("positions up to 8,192", slice(within)),
             row("8,192 to 12,288", slice(within, within + 4)),
             row("12,288 to 16,384", slice(within + 4, None)),
             row("the last block", slice(-1, None)),
             Row("largest difference beyond 8,192, in the block from", f"{data.block * worst:,}"),
-            Row("perplexity of the last block, exp of the loss", self._perplexity(data), theme.FIRST),
+            Row(
+                "perplexity of the last block, exp of the loss",
+                f"{number(np.exp(chosen[-1]), 1)}, {number(np.exp(beside[-1]), 1)}",
+            ),
         ]
-
-    def _perplexity(self, data) -> str:
-        values = [data.losses[name][-1] for name in (data.method, data.beside)]
-        if data.relative:
-            return ", ".join(f"× {number(np.exp(value), 2)}" for value in values)
-        return ", ".join(number(np.exp(value), 1) for value in values)
