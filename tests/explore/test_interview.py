@@ -395,6 +395,17 @@ def test_settings_without_a_question_are_told():
     assert "No question has these settings" in sheet.status.value
 
 
+def test_the_answer_shown_by_a_double_click_can_be_rated():
+    mock = MockSheet(seed=0)
+    mock.count.value = 2
+    press(mock, mock.start)
+    for _ in range(2):  # the second click is on its way before the button rests
+        mock.show.click()
+        assert mock.error is None
+    press(mock, mock.rate["good"])
+    assert [item.rating for item in mock.interview.answered] == ["good"]
+
+
 def test_a_rating_pressed_twice_counts_once():
     sheet = MockSheet(seed=1)
     sheet.count.value = 2

@@ -104,7 +104,10 @@ class MockSheet(Sheet):
         self.show.focus()
 
     def _reveal(self) -> None:
-        self._took = self._timing.stop()
+        took = self._timing.stop()
+        if took is None:  # pressed twice
+            return
+        self._took = took
         question = self.interview.present.filled()
         self.answer.value = (
             section("30-second answer", html(question.short))
