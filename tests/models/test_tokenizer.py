@@ -66,6 +66,12 @@ def test_texts_keep_the_leading_space(tokenizer):
     assert token_texts(tokenizer, tokenizer.encode("a the").ids) == ("a", " the")
 
 
+def test_a_piece_of_a_character_is_shown_as_its_bytes(tokenizer):
+    texts = token_texts(tokenizer, tokenizer.encode("東é \N{REPLACEMENT CHARACTER}").ids)
+    assert not [text for text in texts if "\N{REPLACEMENT CHARACTER}" in text and len(text.encode()) < 3]
+    assert "".join(texts[:3]) == r"\xe6\x9d\xb1"
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 Data = TypeVar("Data")
 
+_STILL = "The explorers go on with the passage whose tokens stand above."
 _ABSENT = (
     "This is the passage that comes with the library: the model's weights are not here, so it cannot read another. "
     "<code>make model</code> fetches them (93 MB, once)."
@@ -74,7 +75,8 @@ class Reading:
                     self._advance(result)
         except Exception as error:
             logger.error("could not read %r", text, exc_info=error)
-            self._say(f'<span role="alert">{escape(str(error) or type(error).__name__)}</span>')
+            words = str(error).removeprefix("text: ") or type(error).__name__
+            self._say(f'<span role="alert">{escape(words[0].upper() + words[1:])}. {_STILL}</span>')
         else:
             self._explain()
         finally:
@@ -168,7 +170,7 @@ class PassagePanel(Panel[Data]):
 
 def _numbered(passage: Passage) -> str:
     """Return the tokens, each with its number, as a paragraph."""
-    tokens = "".join(f"{escape(text)}<sub>{i}</sub>" for i, text in enumerate(passage.token_texts))
+    tokens = "<wbr>".join(f"{escape(text)}<sub>{i}</sub>" for i, text in enumerate(passage.token_texts))
     return f'<p class="tp-note">{tokens}</p>'
 
 

@@ -12,6 +12,11 @@ from transformer_parts.models.gguf_file import GGUFFile
 # GGUF's types of tokens that merges never make, control and user-defined, and whether decoding may skip them
 _ADDED = MappingProxyType({3: True, 4: False})
 
+# Each byte as the character that a byte-level vocabulary writes for it: itself if it is printable, else one from 256 on.
+_PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
+_OTHERS = tuple(byte for byte in range(256) if byte not in _PRINTABLE)
+_BYTES = "".join(chr(byte if byte in _PRINTABLE else 256 + _OTHERS.index(byte)) for byte in range(256))
+
 
 def load_tokenizer(file: GGUFFile) -> Tokenizer:
     """Return the tokenizer that a GGUF file describes.
@@ -68,5 +73,12 @@ def load_tokenizer(file: GGUFFile) -> Tokenizer:
 
 
 def token_texts(tokenizer: Tokenizer, token_ids: Sequence[int]) -> tuple[str, ...]:
-    """Return the text of each token alone, leading space included (a piece of a character becomes "�")."""
-    return tuple(tokenizer.decode([int(i)], skip_special_tokens=False) for i in token_ids)
+    r"""Return the text of each token alone, leading space included; of a piece of a character its bytes, as \xe4."""
+    return tuple(_text(tokenizer, int(i)) for i in token_ids)
+
+
+def _text(tokenizer: Tokenizer, token_id: int) -> str:
+    text = tokenizer.decode([token_id], skip_special_tokens=False)
+    if "\N{REPLACEMENT CHARACTER}" not in text:
+        return text
+    return bytes(map(_BYTES.index, tokenizer.id_to_token(token_id))).decode("utf-8", "backslashreplace")
