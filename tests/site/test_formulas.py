@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import nbformat
 import pytest
 from fontTools.ttLib import TTFont
-from publish.formulas import mathml
+from publish.formulas import breakable, mathml
 from publish.page import with_font
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -45,6 +45,7 @@ def texts(latex: str) -> list[str]:
 def test_letters_of_a_kind_are_unicode_letters():
     assert texts(r"q^{\mathsf T}") == ["q", "𝖳"]
     assert texts(r"\mathbb E") == ["𝔼"]
+    assert mathml(r"\operatorname{ab}") == mathml(r"\mathrm{ab}")
     assert texts(r"\Bigl\lfloor x\Bigr\rfloor") == ["⌊", "x", "⌋"]
 
 
@@ -90,6 +91,14 @@ def test_the_font_of_a_page_has_the_root_sign_in_sizes_of_one_width():
     assert len(names) > 4
     assert len({font["hmtx"][name][0] for name in names}) == 1
     assert ord("+") in font.getBestCmap()
+
+
+def test_a_long_formula_may_be_broken_after_relations_but_not_within_brackets():
+    pieces = breakable(r"s(a=1,b=2)=\frac{x+y+z}{2}+f(u,v,w)\le 0.123456").split("<wbr>")
+    assert ["".join(ElementTree.fromstring(piece).itertext()) for piece in pieces] == [
+        "s(a=1,b=2)=", "x+y+z2+f(u,v,w)≤", "0.123456"
+    ]  # fmt: skip
+    assert breakable("a=b") == mathml("a=b")
 
 
 def test_an_unknown_command_is_refused():

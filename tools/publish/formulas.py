@@ -23,6 +23,9 @@ _KINDS = {
     "double-struck": "DOUBLE-STRUCK", "script": "SCRIPT", "fraktur": "FRAKTUR", "monospace": "MONOSPACE",
 }  # fmt: skip
 _SCRIPTS = ("msub", "msup", "msubsup", "munder", "mover", "munderover")
+# Characters of a formula that is not broken, and after what a longer one may be.
+_UNBROKEN = 20
+_BREAKS = "=<>≤≥≈≠←→⇒,"
 _THIN, _WIDE = "0.167em", "0.278em"
 
 
@@ -35,7 +38,8 @@ def mathml(latex: str, *, block: bool = False) -> str:
         If it holds a command that is not known.
     """
     latex = _BIG.sub(lambda found: found[1] + _DELIMITERS[found[2]], latex.strip())
-    result = convert(latex, display="block" if block else "inline")
+    # latex2mathml sets the letters of \operatorname like variables.
+    result = convert(latex.replace("\\operatorname{", "\\mathrm{"), display="block" if block else "inline")
     if "\\" in result:
         command = re.search(r"\\\w*", result)[0]
         raise ValueError(f"latex: got the command {command} in {latex!r}, want one that latex2mathml knows")
@@ -46,6 +50,27 @@ def mathml(latex: str, *, block: bool = False) -> str:
         if node.tag in ("math", "mrow", "mtd", "msqrt", "mstyle", "mpadded"):
             _set_spaces(node)
     return ElementTree.tostring(root, encoding="unicode")
+
+
+def breakable(latex: str) -> str:
+    """Return a formula within a line; a long one in pieces after its relations, between which the line may break.
+
+    Browsers break no line within MathML.
+    """
+    whole = mathml(latex)
+    row = ElementTree.fromstring(whole).find("mrow")
+    if row is None or len("".join(row.itertext())) <= _UNBROKEN:
+        return whole
+    pieces, depth = [Element("mrow")], 0
+    for node in row:
+        text = node.text if node.tag == "mo" else ""
+        pieces[-1].append(node)
+        depth += (text in ("(", "[", "{")) - (text in (")", "]", "}"))
+        if text and text in _BREAKS and depth == 0:
+            node.set("form", "infix")
+            pieces.append(Element("mrow"))
+    made = (ElementTree.tostring(piece, encoding="unicode") for piece in pieces if len(piece))
+    return "<wbr>".join(f'<math display="inline">{piece}</math>' for piece in made)
 
 
 def _set_letters(node: Element) -> None:

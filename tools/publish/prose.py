@@ -13,7 +13,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from publish.formulas import mathml
+from publish.formulas import breakable, mathml
 
 _FORMATTER = HtmlFormatter(nowrap=True, classprefix="p-")
 
@@ -112,7 +112,7 @@ class _Renderer(IPythonRenderer):
         return f'<img src="{picture(self._folder / url)}" alt="{escape(text)}" loading="lazy">'
 
     def inline_math(self, body: str) -> str:
-        return mathml(unescape(body))
+        return breakable(unescape(body))
 
     def block_math(self, body: str) -> str:
         return f'<div class="formula" tabindex="0">{mathml(unescape(body), block=True)}</div>'

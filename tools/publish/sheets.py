@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import nbformat
 
-from publish.formulas import mathml
+from publish.formulas import breakable, mathml
 from publish.prose import tied
 from transformer_parts.explore import interview, interview_prose
 from transformer_parts.learn.drill import Drill
@@ -58,7 +58,7 @@ def _typeset(html: str) -> str:
 
     def formula(match: re.Match) -> str:
         if match[2]:
-            return mathml(unescape(match[2]))
+            return breakable(unescape(match[2]))
         return f'<span class="formula" tabindex="0">{mathml(unescape(match[1]), block=True)}</span>'
 
     parts = re.split(r"(<code>.*?</code>)", html, flags=re.DOTALL)
