@@ -83,7 +83,7 @@ class LongContextLoss(Panel[LossByPosition]):
 
         def row(label: str, part: slice) -> Row:
             one, other = chosen[part].mean(), beside[part].mean()
-            return Row(label, f"{number(one, 3)}, {number(other, 3)}, {one - other:+.3f}")
+            return Row(label, together(number(one, 3), number(other, 3), f"{one - other:+.3f}"))
 
         worst = within + int(np.argmax(np.abs(chosen - beside)[within:]))
         return [
@@ -95,6 +95,11 @@ class LongContextLoss(Panel[LossByPosition]):
             Row("largest difference beyond 8,192, in the block from", f"{data.block * worst:,}"),
             Row(
                 "perplexity of the last block, exp of the loss",
-                f"{number(np.exp(chosen[-1]), 1)}, {number(np.exp(beside[-1]), 1)}",
+                together(number(np.exp(chosen[-1]), 1), number(np.exp(beside[-1]), 1)),
             ),
         ]
+
+
+def together(*values: str) -> str:
+    """Return several values of one row, which stay on one line."""
+    return ",\N{NO-BREAK SPACE}".join(values)

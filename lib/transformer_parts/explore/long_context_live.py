@@ -7,7 +7,7 @@ import numpy as np
 from transformer_parts.draw.long_context_live import LOOKS, Extension, ExtensionView
 from transformer_parts.explore import controls
 from transformer_parts.explore.live_run import LiveRun
-from transformer_parts.explore.long_context import NAMES
+from transformer_parts.explore.long_context import NAMES, together
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.runs import long_context_small as small
 from transformer_parts.runs import recorded
@@ -63,11 +63,14 @@ class LiveExtension(LiveRun[Trained | Tried, Extension]):
 
     def rows(self, data):
         loss = number(data.losses[-20:].mean(), 3) if len(data.losses) else "—"
-        rows = [Row("loss, mean of the last 20 steps", loss)]
+        lengths = ", ".join(map(str, data.lengths))
+        rows = [
+            Row("loss, mean of the last 20 steps", loss),
+            Row(f"repeated rightly at {lengths} tokens, in per cent", ""),
+        ]
         for name, (colour, _, _) in LOOKS.items():
             shown = data.accuracy[name] if np.isfinite(data.accuracy[name]).any() else data.recorded[name]
             words = "now" if shown is data.accuracy[name] else "recorded"
-            values = ", ".join("—" if np.isnan(value) else f"{100 * value:.0f} %" for value in shown)
-            lengths = ", ".join(map(str, data.lengths))
-            rows.append(Row(f"{NAMES[name]}, at {lengths} tokens, {words}", values, colour))
+            values = together(*("—" if np.isnan(value) else f"{100 * value:.0f}" for value in shown))
+            rows.append(Row(f"{NAMES[name]}, {words}", values, colour))
         return rows
