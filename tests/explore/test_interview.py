@@ -215,6 +215,14 @@ def test_no_clock_runs_without_a_question(cards):
     assert "tp-timer" in cards._timing.widget.value
 
 
+def test_what_is_wrong_with_the_file_is_told_as_it_is(ratings_file):
+    ratings_file.write_text("null")
+    cards = QuestionCards()
+    assert "TypeError: 'NoneType' object" in cards.status.value
+    cards.say("a < b")
+    assert "a &lt; b" in cards.status.value
+
+
 def test_a_broken_file_of_ratings_is_told_and_kept(ratings_file):
     ratings_file.write_text("{")
     cards = QuestionCards()

@@ -98,7 +98,7 @@ class QuestionCards(Sheet):
         self._questions = tuple(self.ratings.in_order(found) if self.order.value == ORDERS[0] else found)
         self._place = 0
         self._show()
-        self.say(escape(self.ratings.problem))
+        self.say(self.ratings.problem)
 
     def _show(self) -> None:
         self._filled = None
@@ -160,7 +160,7 @@ class QuestionCards(Sheet):
         due = self.ratings.rate(self.question.id, rating)
         wait = due - datetime.now(UTC)
         self._go(1)
-        self.say(f"Noted: {rating}. That question comes again in {_words(wait)}. {escape(self.ratings.problem)}")
+        self.say(f"Noted: {rating}. That question comes again in {_words(wait)}. {self.ratings.problem}")
         self.parts[PARTS[0]].focus()
 
     def _go(self, by: int) -> None:

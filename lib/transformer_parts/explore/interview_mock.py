@@ -133,7 +133,7 @@ class MockSheet(Sheet):
             self._ask()
         self.ratings.rate(question.id, rating)
         if self.ratings.problem:
-            self.say(escape(self.ratings.problem))
+            self.say(self.ratings.problem)
 
     def _end(self) -> None:
         self._timing.stop()
