@@ -85,6 +85,10 @@ def _set_letters(node: Element) -> None:
         node.set("mathvariant", "normal")
     if node.tag == "mi" and "GREEK CAPITAL" in (unicodedata.name(text, "") if len(text) == 1 else ""):
         node.set("mathvariant", "normal")
+    if node.tag == "msup" and re.fullmatch("′+", node[1].text or ""):
+        # The character is raised already.
+        node.tag = "mrow"
+        node[1].set("mathvariant", "normal")
     kind = node.get("mathvariant")
     if node.tag in ("mi", "mn") and kind in _KINDS:
         node.text = "".join(_letter(letter, _KINDS[kind]) for letter in text)
@@ -113,7 +117,8 @@ def _set_spaces(row: Element) -> None:
             _set_operator(node, before)
         elif (_is_function(node) and _is_operand(before)) or (_is_operand(node) and _is_function(before)):
             row.insert(list(row).index(node), Element("mspace", width=_THIN))
-        before = node
+        # A gap after a comma does not make a sign a difference.
+        before = before if node.tag == "mspace" and before is not None and before.tag == "mo" else node
 
 
 def _set_operator(node: Element, before: Element | None) -> None:
