@@ -61,7 +61,7 @@ class ExtensionView(View[Extension]):
         self.accuracy_axes = theme.style(self.fig.add_axes((0.555, 0.165, 0.43, 0.80)), x="$L$", y="%")
         self.accuracy_axes.set(xscale="log", ylim=(-3, 103))
         self.accuracy_axes.xaxis.set_minor_locator(NullLocator())
-        (line,) = self.loss_axes.plot([], [], color=theme.INK, linewidth=theme.THIN)
+        (line,) = self.loss_axes.plot([], [], color=theme.INK, linewidth=theme.THIN, marker=".", markersize=4)
         self.loss = self.moving(line)
         self.now, self.recorded = {}, {}
         for name, (colour, marker, dash) in LOOKS.items():

@@ -17,7 +17,7 @@ NAMES = MappingProxyType(
         "ntk_aware": "NTK-aware",
         "dynamic_ntk": "dynamic NTK",
         "position_interpolation": "Position Interpolation",
-        "restarted": "as trained, restarted at 8,192",
+        "restarted": "restarted at 8,192",
     }
 )
 
@@ -55,7 +55,7 @@ class LongContextLoss(Panel[LossByPosition]):
             if {values["method"], values["beside"]} <= set(measured)
         }
         shown = {
-            "method": controls.choice("method, blue", methods, "yarn"),
+            "method": controls.named("method, blue", methods, "yarn"),
             "beside": controls.choice("beside, black", methods, "plain"),
             "window": controls.choice("tokens of the book", parts, windows[0]),
             "relative": controls.switch("less the loss of the black one"),
@@ -83,7 +83,7 @@ class LongContextLoss(Panel[LossByPosition]):
 
         def row(label: str, part: slice) -> Row:
             one, other = chosen[part].mean(), beside[part].mean()
-            return Row(label, together(number(one, 3), number(other, 3), f"{one - other:+.3f}"))
+            return Row(label, f"{number(one, 3)}, {number(other, 3)}, {one - other:+.3f}")
 
         worst = within + int(np.argmax(np.abs(chosen - beside)[within:]))
         return [
@@ -92,14 +92,9 @@ class LongContextLoss(Panel[LossByPosition]):
             row("8,192 to 12,288", slice(within, within + 4)),
             row("12,288 to 16,384", slice(within + 4, None)),
             row("the last block", slice(-1, None)),
-            Row("largest difference beyond 8,192, in the block from", f"{data.block * worst:,}"),
+            Row("largest difference beyond: block from", f"{data.block * worst:,}"),
             Row(
-                "perplexity of the last block, exp of the loss",
-                together(number(np.exp(chosen[-1]), 1), number(np.exp(beside[-1]), 1)),
+                "perplexity of the last block",
+                f"{number(np.exp(chosen[-1]), 1)}, {number(np.exp(beside[-1]), 1)}",
             ),
         ]
-
-
-def together(*values: str) -> str:
-    """Return several values of one row, which stay on one line."""
-    return ",\N{NO-BREAK SPACE}".join(values)

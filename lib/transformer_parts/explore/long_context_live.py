@@ -7,7 +7,7 @@ import numpy as np
 from transformer_parts.draw.long_context_live import LOOKS, Extension, ExtensionView
 from transformer_parts.explore import controls
 from transformer_parts.explore.live_run import LiveRun
-from transformer_parts.explore.long_context import NAMES, together
+from transformer_parts.explore.long_context import NAMES
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.runs import long_context_small as small
 from transformer_parts.runs import recorded
@@ -71,6 +71,6 @@ class LiveExtension(LiveRun[Trained | Tried, Extension]):
         for name, (colour, _, _) in LOOKS.items():
             shown = data.accuracy[name] if np.isfinite(data.accuracy[name]).any() else data.recorded[name]
             words = "now" if shown is data.accuracy[name] else "recorded"
-            values = together(*("—" if np.isnan(value) else f"{100 * value:.0f}" for value in shown))
+            values = ", ".join("—" if np.isnan(value) else f"{100 * value:.0f}" for value in shown)
             rows.append(Row(f"{NAMES[name]}, {words}", values, colour))
         return rows
