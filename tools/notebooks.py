@@ -5,8 +5,8 @@
 Without names all of notebooks/ is taken; --form writes them back without running them.
 
 The committed form: outputs of text are kept, so that they can be read on GitHub and compared by nbval; the outputs of
-explorers (tags "explorer", "live-run", "sheet") are dropped, because a widget without its state shows an error, and a still stands above
-them; nothing that changes from run to run (times, widget state) is stored, and cells are numbered from 1.
+cells that show widgets (`WIDGETS`) are dropped, because a widget without its state shows an error, and a still stands
+above them; nothing that changes from run to run (times, widget state) is stored, and cells are numbered from 1.
 """
 
 import argparse
@@ -20,6 +20,8 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+#: Tags of the cells that show widgets.
+WIDGETS = frozenset({"explorer", "live-run", "sheet"})
 
 
 def notebooks() -> list[Path]:
@@ -38,7 +40,7 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             # Counted from 1, as in a fresh run: nbval refuses outputs of a cell without a number.
             number += 1
             cell.execution_count = number
-            cell.outputs = [] if {"explorer", "live-run", "sheet"} & set(tags) else [_bare(output, number) for output in cell.outputs]
+            cell.outputs = [] if WIDGETS & set(tags) else [_bare(output, number) for output in cell.outputs]
     return notebook
 
 
