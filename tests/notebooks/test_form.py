@@ -168,7 +168,7 @@ def prose_comes_first(notebook: Notebook) -> Iterator[str]:
     if not notebook.node.cells or notebook.node.cells[0].cell_type != "markdown":
         yield "the first cell is no prose"
     for before, cell in zip(notebook.node.cells, notebook.node.cells[1:], strict=False):
-        if {"explorer", "live-run", "sheet"} & set(cell.metadata.get("tags", [])) and before.cell_type != "markdown":
+        if notebooks.WIDGETS & set(cell.metadata.get("tags", [])) and before.cell_type != "markdown":
             yield f"{cell.id}: no prose above the explorer"
 
 

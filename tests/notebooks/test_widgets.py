@@ -66,7 +66,7 @@ def test_no_widget_holds_an_error(run):
 
 
 def test_explorers_are_shown_with_a_picture_and_its_words(run):
-    explorers = [cell for cell in run.cells if {"explorer", "live-run", "sheet"} & set(cell.metadata.get("tags", []))]
+    explorers = [cell for cell in run.cells if notebooks.WIDGETS & set(cell.metadata.get("tags", []))]
     assert len(views(run)) == len(explorers)
     for output in views(run):
         assert output.data[VIEW]["model_id"] in states(run)
