@@ -90,13 +90,15 @@ def test_rows_stand_in_the_order_of_their_labels(view):
         assert view.ratios[name].get_position()[1] == height == view.reference.dots[name].get_ydata()[0]
 
 
-def test_background_is_drawn_again_only_for_another_reference(view):
+def test_background_is_drawn_again_only_for_another_reference(view, monkeypatch):
+    drawn = []
+    keep = view._backgrounds.keep
+    monkeypatch.setattr(view._backgrounds, "keep", lambda *arguments: (drawn.append(1), keep(*arguments)))
     view.frame(two(ONE))
-    background = view._background
     view.frame(two(OTHER))
-    assert view._background is background
+    assert len(drawn) == 1
     view.frame(two(OTHER, ONE))
-    assert view._background is not background
+    assert len(drawn) == 2
 
 
 def test_parts_differ_by_more_than_hue():

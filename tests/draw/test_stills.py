@@ -76,9 +76,10 @@ def test_stills_are_small_enough_for_git():
 def test_command_writes_the_stills(monkeypatch, tmp_path, capsys):
     some = PANELS[:2]
     monkeypatch.setattr(stills, "PANELS", some)
+    monkeypatch.setattr(stills, "LIVE_RUNS", LIVE_RUNS[:1])
     monkeypatch.setattr(stills, "PROJECT", tmp_path)
     stills.main()
-    assert capsys.readouterr().out.split() == [panel.still for panel in some]
+    assert capsys.readouterr().out.split() == [kind.still for kind in (*some, LIVE_RUNS[0])]
     for kind in some:
         written = pixels((tmp_path / kind.still).read_bytes())
         assert np.array_equal(written, drawn(kind()))
