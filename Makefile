@@ -31,20 +31,23 @@ $(VENV)/.oracles: $(VENV)/.installed requirements-oracles.txt
 lab: $(VENV)/.installed ## install and open JupyterLab on the start page
 	$(BIN)/jupyter lab $(LAB_ARGS) --LabApp.default_url=/lab/tree/$(START)
 
+# One worker for each core: threads that BLAS adds to them would only wait for one another.
+WORKERS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+
 # In CI the optional oracles and Chromium must be there, and the real model's weights are fetched if they can be.
 test: $(VENV)/.installed $(if $(CI),$(VENV)/.oracles) chromium ## run every test
 ifdef CI
 	$(BIN)/python -m transformer_parts.models.weights || echo "No weights: the tests that need them are skipped"
 endif
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not browser"
-	$(BIN)/python -m pytest -n auto --dist loadfile --nbval --nbval-cell-timeout=120 notebooks
+	$(WORKERS) --dist worksteal -m "not browser"
+	$(WORKERS) --dist loadfile --nbval --nbval-cell-timeout=120 notebooks
 	$(BIN)/python -m pytest -m browser --reruns 1
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/oxlint --deny-warnings lib/transformer_parts/explore/front
 
 test-fast: $(VENV)/.installed ## run the tests without browser and notebooks
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not browser"
+	$(WORKERS) --dist worksteal -m "not browser"
 
 oracles: $(VENV)/.oracles ## install PyTorch and transformers, which some tests compare with
 
