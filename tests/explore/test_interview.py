@@ -2,6 +2,7 @@
 
 import re
 import threading
+from importlib.resources import files
 
 import ipywidgets as widgets
 import pytest
@@ -109,7 +110,7 @@ def test_the_clock_counts_in_the_browser_and_the_kernel_notes_two_times():
 
 
 def test_the_animations_that_the_clock_names_are_in_the_style_sheet():
-    style = interview_sheet.files(interview_sheet.__package__).joinpath("interview.css").read_text("utf-8")
+    style = files(interview_sheet.__package__).joinpath("interview.css").read_text("utf-8")
     for name in ("tp-count-a", "tp-count-b"):
         assert f"@keyframes {name} " in style
     selectors = re.findall(r"^(?!@|/\*)([^{]+)\{", style, re.MULTILINE)

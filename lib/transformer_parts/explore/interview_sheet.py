@@ -4,12 +4,12 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from html import escape
-from importlib.resources import files
 from time import monotonic
 
 import ipywidgets as widgets
 
 from transformer_parts.explore.interview_prose import html
+from transformer_parts.explore.page import mimebundle, style_sheet
 
 logger = logging.getLogger(__name__)
 
@@ -36,12 +36,10 @@ class Sheet(ABC):
     def __init__(self):
         self.status = widgets.HTML().add_class("tp-say")
         self.error: Exception | None = None
-        style = files(__package__).joinpath("interview.css").read_text("utf-8")
-        head = widgets.HTML(f"<style>{style}</style>", layout={"display": "none"})
         parts = self.make()
         if self.status not in parts:
             parts = [*parts, self.status]
-        self.widget = widgets.VBox([head, *parts]).add_class("tp-interview")
+        self.widget = widgets.VBox([style_sheet("interview.css"), *parts]).add_class("tp-interview")
 
     @abstractmethod
     def make(self) -> list[widgets.Widget]:
@@ -69,9 +67,7 @@ class Sheet(ABC):
             self.status.value = f'<p class="tp-wrong" role="alert">{escape(str(error) or type(error).__name__)}</p>'
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        bundle = self.widget._repr_mimebundle_()
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        return dict(data) | {"text/plain": self.alt}, metadata
+        return mimebundle(self.widget, self.alt)
 
 
 class Timer:

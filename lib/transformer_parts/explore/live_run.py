@@ -4,7 +4,6 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from html import escape
-from importlib.resources import files
 from threading import Event, RLock, Thread
 from threading import enumerate as living_threads
 from time import perf_counter
@@ -14,6 +13,7 @@ import ipywidgets as widgets
 
 from transformer_parts.draw import frame
 from transformer_parts.draw.view import View
+from transformer_parts.explore.page import mimebundle, style_sheet
 from transformer_parts.explore.panel import Picture
 from transformer_parts.explore.readout import Row, table
 
@@ -241,22 +241,15 @@ class LiveRun(ABC, Generic[Record, Data]):
         self.status.value = f'<p class="tp-status" role="alert">{words}</p>'
 
     def _assemble(self) -> widgets.VBox:
-        style = files(__package__).joinpath("style.css").read_text("utf-8")
-        if self.still:
-            style += f'\nimg[src*="{self.still}"] {{ display: none; }}'
         buttons = widgets.HBox([self._start, self._stop]).add_class("tp-bar")
         left = [buttons, *self.controls.values(), self.progress, self.status]
         controls = widgets.VBox(left).add_class("tp-controls")
         picture = widgets.VBox([self._image, self.readout]).add_class("tp-picture")
         body = widgets.HBox([controls, picture]).add_class("tp-body")
-        sheet = widgets.HTML(f"<style>{style}</style>", layout={"display": "none"})
-        return widgets.VBox([sheet, body]).add_class("tp-panel").add_class("tp-live")
+        return widgets.VBox([style_sheet("style.css", self.still), body]).add_class("tp-panel").add_class("tp-live")
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        bundle = self.widget._repr_mimebundle_()
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        data = dict(data) | {"image/png": self.view.still(self._shown), "text/plain": self.alt}
-        return data, dict(metadata) | {"image/png": {"width": self.view.size[0], "alt": self.alt}}
+        return mimebundle(self.widget, self.alt, self.view.still(self._shown), self.view.size[0])
 
 
 class _Worker(Thread):

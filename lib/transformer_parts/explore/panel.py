@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from html import escape
-from importlib.resources import files
 from threading import RLock
 from types import MappingProxyType
 from typing import Generic, TypeVar
@@ -17,6 +16,7 @@ from transformer_parts.draw import frame
 from transformer_parts.draw.view import View
 from transformer_parts.explore.ahead import Ahead
 from transformer_parts.explore.front_end import FrontEnd
+from transformer_parts.explore.page import mimebundle, style_sheet
 from transformer_parts.explore.readout import Row, table
 from transformer_parts.maths import require
 
@@ -223,10 +223,6 @@ class Panel(ABC, Generic[Data]):
             self._held = False
 
     def _assemble(self) -> widgets.VBox:
-        style = files(__package__).joinpath("style.css").read_text("utf-8")
-        if self.still:
-            # The still stands on the page for readers who cannot run the cell; a live panel takes its place.
-            style += f'\nimg[src*="{self.still}"] {{ display: none; }}'
         buttons = [self._button(label, values) for label, values in self.presets.items()]
         buttons.append(self._button("Reset", self._initial))
         bar = [widgets.HBox(buttons).add_class("tp-bar")]
@@ -236,9 +232,7 @@ class Panel(ABC, Generic[Data]):
         framed = widgets.Box([self.picture, widgets.Box([self._front_end]).add_class("tp-front")]).add_class("tp-frame")
         picture = widgets.VBox([framed, self.readout]).add_class("tp-picture")
         body = widgets.HBox([controls, picture]).add_class("tp-body")
-        return widgets.VBox([widgets.HTML(f"<style>{style}</style>", layout={"display": "none"}), body]).add_class(
-            "tp-panel"
-        )
+        return widgets.VBox([style_sheet("style.css", self.still), body]).add_class("tp-panel")
 
     def _make_front_end(self) -> FrontEnd:
         return FrontEnd(
@@ -266,13 +260,7 @@ class Panel(ABC, Generic[Data]):
         return play
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        bundle = self.widget._repr_mimebundle_()
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        data = dict(data) | {
-            "image/png": self.view.still(self._shown),
-            "text/plain": self.alt,
-        }
-        return data, dict(metadata) | {"image/png": {"width": self.view.size[0], "alt": self.alt}}
+        return mimebundle(self.widget, self.alt, self.view.still(self._shown), self.view.size[0])
 
 
 def _range_of(control: widgets.Widget) -> str:
