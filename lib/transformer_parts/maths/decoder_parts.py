@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer_parts.maths import require
+from transformer_parts.maths.stack import layer_weights
 from transformer_parts.maths.stack_config import StackConfig, shapes
 
 __all__ = ["layer_shapes", "parameter_counts", "part_of", "random_layer"]
@@ -30,8 +31,7 @@ def layer_shapes(config: StackConfig) -> dict[str, tuple[int, ...]]:
     >>> list(layer_shapes(config))
     ['attn_norm', 'w_q', 'w_k', 'w_v', 'w_o', 'ffn_norm', 'w_in', 'w_out']
     """
-    prefix = "layers.0."
-    return {name.removeprefix(prefix): s for name, s in shapes(config).items() if name.startswith(prefix)}
+    return layer_weights(shapes(config), 0)
 
 
 def parameter_counts(config: StackConfig) -> dict[str, int]:

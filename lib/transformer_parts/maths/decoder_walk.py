@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from transformer_parts.maths import activations, require, rope
+from transformer_parts.maths import require, rope
 from transformer_parts.maths.attention import attention_weights, scores
 from transformer_parts.maths.decoder_parts import layer_shapes, parameter_counts, part_of, random_layer
-from transformer_parts.maths.feedforward import GLU_FAMILY
-from transformer_parts.maths.norms import layer_norm, rms_norm
+from transformer_parts.maths.gradients_feedforward import ACTIVATIONS
 from transformer_parts.maths.stack_config import StackConfig
+from transformer_parts.maths.stack_layer import merge_heads, normalized, to_heads
 
 __all__ = ["VISIBLE", "WalkStep", "layer_shapes", "parameter_counts", "part_of", "random_layer", "visible", "walk"]
 
@@ -151,8 +151,7 @@ def walk(weights: Mapping[str, NDArray], x: ArrayLike, config: StackConfig, *, s
 
     def norm(name: str, value: NDArray, which: str) -> NDArray:
         names = [n for n in (f"{which}_norm", f"{which}_norm_bias") if n in weights]
-        function = rms_norm if config.norm == "rms" else layer_norm
-        return note(name, "… L D", function(value, *(weights[n] for n in names), eps=config.eps), *names)
+        return note(name, "… L D", normalized(weights, f"{which}_norm", value, config), *names)
 
     pre = config.placement == "pre"
     note("x", "… L D", x)
@@ -161,11 +160,11 @@ def walk(weights: Mapping[str, NDArray], x: ArrayLike, config: StackConfig, *, s
     u = note("U", "… L D", x + added) if pre else norm("U", note("sum1", "… L D", x + added), "attn")
     into = norm("norm2", u, "ffn") if pre else u
     if config.gated:
-        gate = product("gate", "… L F", into, "w_gate", GLU_FAMILY[config.ffn])
+        gate = product("gate", "… L F", into, "w_gate", ACTIVATIONS[config.ffn])
         hidden = note("product", "… L F", gate * product("up", "… L F", into, "w_up"))
         added = product("ffn", "… L D", hidden, "w_down")
     else:
-        hidden = product("hidden", "… L F", into, "w_in", getattr(activations, config.ffn))
+        hidden = product("hidden", "… L F", into, "w_in", ACTIVATIONS[config.ffn])
         added = product("ffn", "… L D", hidden, "w_out")
     if pre:
         note("Y", "… L D", u + added)
@@ -178,7 +177,7 @@ def _attend(x: NDArray, config: StackConfig, mask: NDArray, note: Callable, prod
     """Return what attention adds, noting each tensor on the way."""
 
     def heads(n: int) -> Callable:
-        return lambda y: y.reshape(*y.shape[:-1], n, config.head_dim).swapaxes(-3, -2)
+        return lambda y: to_heads(y, n)
 
     query = product("q", "… H L K", x, "w_q", heads(config.n_heads))
     key = product("k", "… G S K", x, "w_k", heads(config.n_kv_heads))
@@ -192,8 +191,7 @@ def _attend(x: NDArray, config: StackConfig, mask: NDArray, note: Callable, prod
     weights = note("weights", "… H L S", attention_weights(query, key, mask=mask))
     shared = config.n_heads // config.n_kv_heads
     mixed = note("mixed", "… H L K", weights @ np.repeat(value, shared, axis=-3), flops=pairs)
-    joined = mixed.swapaxes(-3, -2).reshape(*x.shape[:-1], config.n_heads * config.head_dim)
-    return product("attention", "… L D", joined, "w_o")
+    return product("attention", "… L D", merge_heads(mixed), "w_o")
 
 
 def _checked(weights: Mapping[str, NDArray], config: StackConfig) -> dict[str, NDArray]:

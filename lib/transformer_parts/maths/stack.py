@@ -4,6 +4,7 @@ Parameters are one flat mapping from the names of `shapes` to arrays, and so are
 """
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 Weights = Mapping[str, NDArray]
+Value = TypeVar("Value")
 
 
 def forward(weights: Weights, tokens: ArrayLike, config: StackConfig) -> tuple[NDArray, Tape]:
@@ -210,13 +212,13 @@ def loss_and_gradients(weights: Weights, tokens: ArrayLike, targets: ArrayLike, 
     return Pass(cross_entropy(logits, targets), found.weights, tape, found.streams)
 
 
-def layer_weights(weights: Weights, layer: int) -> dict[str, NDArray]:
+def layer_weights(weights: Mapping[str, Value], layer: int) -> dict[str, Value]:
     """Return one layer's own parameters, by their names without ``layers.i.``.
 
     Parameters
     ----------
     weights : mapping of str to ndarray
-        A decoder's parameters.
+        A decoder's parameters, or whatever else stands by their names, such as `shapes`.
     layer : int
         From 0.
 
