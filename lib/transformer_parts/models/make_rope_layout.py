@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
+from transformer_parts.maths.cross_entropy import log_softmax
 from transformer_parts.models import weights
 from transformer_parts.models.excerpt import load_excerpt
 from transformer_parts.models.gguf_file import GGUFFile
@@ -46,9 +47,7 @@ def read_as(model: SmolLM2, reading: str, length: int) -> tuple[SmolLM2, NDArray
 def log_probabilities(model: SmolLM2, reading: str, token_ids: ArrayLike) -> NDArray[np.float64]:
     """Return the logarithms of the next token's probabilities at every position, shape (L, V)."""
     model, positions = read_as(model, reading, len(token_ids))
-    logits = model.forward(token_ids, positions).astype(np.float64)
-    logits -= logits.max(axis=-1, keepdims=True)
-    return logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    return log_softmax(model.forward(token_ids, positions).astype(np.float64))
 
 
 def measure(model: SmolLM2, token_ids: ArrayLike, window: int = WINDOW) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from transformer_parts.maths import require
+from transformer_parts.maths.cross_entropy import log_softmax
 from transformer_parts.models import weights
 from transformer_parts.models.generation import Session
 from transformer_parts.models.gguf_file import GGUFFile
@@ -128,10 +129,8 @@ def log_probabilities(session: Session, question: Sequence[int], answers: Sequen
         rows = [first]
         if len(answer) > 1:
             rows = np.vstack([first, session.model.logits(session.hidden(answer[:-1]))])
-        z = np.asarray(rows, dtype=np.float64)
-        z -= z.max(axis=-1, keepdims=True)
-        right = z[np.arange(len(answer)), list(answer)] - np.log(np.exp(z).sum(axis=-1))
-        out.append(right.mean())
+        found = log_softmax(np.asarray(rows, dtype=np.float64))
+        out.append(found[np.arange(len(answer)), list(answer)].mean())
         session.rewind(asked)
     session.rewind(text)
     return np.array(out)
