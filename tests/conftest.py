@@ -12,6 +12,9 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
+# A failing assert in what test files share says its values, as those in test files do.
+pytest.register_assert_rewrite("panel_table")
+
 
 def _oracle(name: str):
     """Import an optional independent implementation: absent, the test is skipped; in CI it must be there."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from panel_table import after, shown
 
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.decoder import NAMES, STD, DecoderWalk
@@ -10,19 +11,6 @@ from transformer_parts.explore.decoder_training import VARIANTS, DecoderTraining
 from transformer_parts.maths.decoder import DecoderLayer
 from transformer_parts.maths.decoder_walk import layer_shapes, random_layer
 from transformer_parts.runs import recorded
-
-
-def shown(panel, label: str) -> str:
-    """Return the value beside a label; the same text must stand on the page."""
-    (value,) = [row.value for row in panel.rows(panel.compute(**panel.state)) if row.label == label]
-    assert f"<td>{value}</td>" in panel.readout.value.replace("\N{NO-BREAK SPACE}", " ")
-    return value
-
-
-def after(panel, preset: str):
-    panel.set(**panel.presets[preset])
-    assert panel.error is None
-    return panel
 
 
 def test_all_are_in_the_catalogue():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from panel_table import after, shown
 
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.feedforward import FAMILY, GatedChannels, PositionChanges, RealGates
@@ -10,19 +11,6 @@ from transformer_parts.maths.feedforward import GLU_FAMILY
 from transformer_parts.models.excerpt import load_excerpt
 
 OUTPUT = "f(g) ⊙ u, and with W_down = I the output"
-
-
-def shown(panel, label: str) -> str:
-    """Return the value beside a label; the same text must stand on the page."""
-    (value,) = [row.value for row in panel.rows(panel.compute(**panel.state)) if row.label == label]
-    assert f"<td>{value}</td>" in panel.readout.value.replace("\N{NO-BREAK SPACE}", " ")
-    return value
-
-
-def after(panel, preset: str):
-    panel.set(**panel.presets[preset])
-    assert panel.error is None
-    return panel
 
 
 def test_all_are_in_the_catalogue():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from panel_table import after
 
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.positions import PositionTable
@@ -13,12 +14,6 @@ def shown(panel, label: str) -> str:
     (value,) = [row.value for row in panel.rows(panel.compute(**panel.state)) if row.label == label]
     assert f"<td>{value}</td>" in panel.readout.value
     return value
-
-
-def after(panel, preset: str):
-    panel.set(**panel.presets[preset])
-    assert panel.error is None
-    return panel
 
 
 def test_all_are_in_the_catalogue():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from panel_table import after
 
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.relative_bias import T5Buckets
@@ -14,12 +15,6 @@ def shown(panel, label: str) -> str:
     values = [row.value for row in panel.rows(panel.compute(**panel.state)) if row.label == label]
     assert f"<td>{values[0]}</td>" in panel.readout.value
     return values[0]
-
-
-def after(panel, preset: str):
-    panel.set(**panel.presets[preset])
-    assert panel.error is None
-    return panel
 
 
 def test_all_are_in_the_catalogue():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from panel_table import after
 
 from transformer_parts.draw.envelope import window_of
 from transformer_parts.explore.catalogue import PANELS
@@ -17,12 +18,6 @@ def shown(panel, label: str) -> str:
     (value,) = [row.value for row in panel.rows(panel.compute(**panel.state)) if row.label.startswith(label)]
     assert f"<td>{value}</td>" in panel.readout.value.replace("\N{NO-BREAK SPACE}%", " %")
     return value
-
-
-def after(panel, preset: str):
-    panel.set(**panel.presets[preset])
-    assert panel.error is None
-    return panel
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from panel_table import after, shown
 
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.stability import LIKE_GPT2, StreamDepth
@@ -13,19 +14,6 @@ from transformer_parts.maths.stability import stream_variance
 from transformer_parts.maths.stack import StackConfig
 from transformer_parts.runs import recorded, stability
 from transformer_parts.runs.stability_arms import COMPARISONS, Arm
-
-
-def shown(panel, label: str) -> str:
-    """Return the value beside a label; the same text must stand on the page."""
-    (value,) = [row.value for row in panel.rows(panel.compute(**panel.state)) if row.label == label]
-    assert f"<td>{value}</td>" in panel.readout.value.replace("\N{NO-BREAK SPACE}", " ")
-    return value
-
-
-def after(panel, preset: str):
-    panel.set(**panel.presets[preset])
-    assert panel.error is None
-    return panel
 
 
 def test_all_are_in_the_catalogue():

@@ -1,25 +1,13 @@
 """What holds of every exercise in the room: it is found here by itself, so a new one is tried without a new test."""
 
 import ast
-import importlib
 import inspect
-import pkgutil
 import re
 
 import numpy as np
 import pytest
+from exercises import EXERCISES, MODULES
 
-from transformer_parts import learn
-from transformer_parts.learn.exercise import Exercise
-
-ROOM = f"{learn.__name__}."
-MODULES = [importlib.import_module(info.name) for info in pkgutil.walk_packages(learn.__path__, ROOM)]
-EXERCISES = {
-    f"{module.__name__.removeprefix(ROOM)}.{name}": value
-    for module in MODULES
-    for name, value in vars(module).items()
-    if isinstance(value, Exercise)
-}
 SEEDS = range(20)
 
 MISTAKES = {

@@ -3,23 +3,9 @@
 So each exercise can be solved from what it says, and its checker is compared with an answer that is not its own.
 """
 
-import importlib
-import pkgutil
-
 import numpy as np
 import pytest
-
-from transformer_parts import learn
-from transformer_parts.learn.exercise import Exercise
-
-ROOM = f"{learn.__name__}."
-EXERCISES = {
-    f"{info.name.removeprefix(ROOM)}.{name}": value
-    for info in pkgutil.walk_packages(learn.__path__, ROOM)
-    for name, value in vars(importlib.import_module(info.name)).items()
-    if isinstance(value, Exercise)
-}
-
+from exercises import EXERCISES
 
 # ---------------------------------------------------------------- what several solutions share
 

@@ -1,24 +1,13 @@
 """The exercises of all notebooks as one set: each shown once, with the signature of its task, a checker and hints."""
 
 import ast
-import importlib
-import pkgutil
 import re
 
 import nbformat
 import notebooks
 import pytest
+from exercises import EXERCISES
 
-from transformer_parts import learn
-from transformer_parts.learn.exercise import Exercise
-
-ROOM = f"{learn.__name__}."
-EXERCISES = {
-    f"{info.name.removeprefix(ROOM)}.{name}": value
-    for info in pkgutil.walk_packages(learn.__path__, ROOM)
-    for name, value in vars(importlib.import_module(info.name)).items()
-    if isinstance(value, Exercise)
-}
 NOTEBOOKS = {path.stem: nbformat.read(path, as_version=4) for path in notebooks.notebooks()}
 
 
