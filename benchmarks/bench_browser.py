@@ -2,8 +2,9 @@
 
     python benchmarks/bench_browser.py        (make bench-browser)
 
-The forms of one picture, each in a cell of its own:
+The explorers of a notebook stand on a page of their own, each form of a picture in a cell:
 
+- bare: no explorer, but a square that changes its colour with a handle: what page and screen take by themselves;
 - ahead: the panel with its front end, which shows frames drawn ahead of the hand;
 - image: the same panel where the front end is absent, a round trip to the kernel for each picture;
 - interact: a function under `interact` that builds the figure and calls ``plt.show()`` (chosen pictures only);
@@ -11,13 +12,13 @@ The forms of one picture, each in a cell of its own:
 
 Each is measured twice, on the machine as it is and with a process that spins for each core.
 
+- drawn: seconds that the pointer was over the slider, until the frames in its reach were drawn, but at most 10.
 - frames/s: the pointer leads the handle to and fro over its whole bar, on to another value at each frame of the screen;
   counted are pictures presented that differ from the one before, without the first 300 ms of the grab.
-- drawn: seconds that the pointer was over the slider, until the frames of its range were drawn, but at most 4.
 - input/s: how many the page took, at most what its screen shows.
 - p50, p95: milliseconds from an input event's own time stamp until the browser has presented its picture (element
-  timing).  For "ahead" these are all events of the drag whose very picture was shown; for the others, whose pictures
-  do not say which event they belong to, arrow keys one at a time.
+  timing).  For "bare" and "ahead" these are all events of the drag whose very picture was shown; for the others, whose
+  pictures do not say which event they belong to, arrow keys one at a time.
 - exact: share of the pictures in the drag that are those of the value under the hand; the others are of a value that
   the hand had just passed.
 - rest: milliseconds from the last event until the kernel's picture in full resolution is in place.
@@ -31,7 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,12 +48,13 @@ sys.path.insert(0, str(PROJECT / "tools"))
 
 import lab
 import notebooks
+from explorer_page import places as explorers
 
-from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.ranges import places
 from transformer_parts.explore.rope import RopePlane
 
+DRAWN = ("bare", "ahead")  # forms that say which value they have painted
 MOST_MS, LEAST_RATE, WARM_UP = 25, 45, 300
 RESULTS = PROJECT / "bench-results" / "browser.txt"
 
@@ -114,7 +116,38 @@ for control in panel.controls.values():
 VBox([*panel.controls.values(), canvas])
 """
 
-CELLS = {"ahead": AHEAD, "image": IMAGE, "interact": INTERACT, "ipympl": IPYMPL}
+# No explorer at all: what the screen itself takes.  A handle that follows the mouse, and a square of another colour.
+BARE = """
+from IPython.display import HTML
+
+HTML('''
+<div class="widget-slider">
+<span>bare</span> <canvas width="680" height="400" style="display: block"></canvas>
+<div class="noUi-base" style="width: 300px; height: 20px; background: silver">
+<div class="noUi-handle" style="width: 20px; height: 20px; background: black; touch-action: none"></div></div>
+</div>
+<script>
+for (const slider of document.querySelectorAll(".widget-slider:has(> canvas)")) {
+    const [canvas, base] = [slider.querySelector("canvas"), slider.querySelector(".noUi-base")];
+    const handle = base.firstElementChild;
+    const follow = ({clientX}) => {
+        const key = Math.round((clientX - base.getBoundingClientRect().left) / 300 * 40);
+        if (handle.ariaValueNow === String(key)) return;
+        handle.setAttribute("aria-valuenow", key);
+        handle.style.transform = `translateX(${7 * key}px)`;
+        const context = canvas.getContext("2d");
+        context.fillStyle = `hsl(${9 * key} 50% 50%)`;
+        context.fillRect(0, 0, 680, 400);
+        canvas.dispatchEvent(new CustomEvent("tp-paint", {bubbles: true, detail: {key, wanted: key}}));
+    };
+    handle.addEventListener("mousedown", () => document.addEventListener("mousemove", follow));
+    document.addEventListener("mouseup", () => document.removeEventListener("mousemove", follow));
+}
+</script>
+''')
+"""
+
+CELLS = {"bare": BARE, "ahead": AHEAD, "image": IMAGE, "interact": INTERACT, "ipympl": IPYMPL}
 
 # Notes the inputs, the slider's changes, and when each picture below `root` was on the screen.  The browser says so of
 # images; for a canvas a letter is put on the page with each painting, and the browser says when that was presented.
@@ -178,7 +211,7 @@ DRAG = """
         const elapsed = performance.now() - start;
         if (elapsed > 1000 * seconds) return resolve(1000 * count / elapsed);
         const turn = count++ % (2 * steps);
-        const clientX = left + (right - left) * (turn <= steps ? turn : 2 * steps - turn) / steps;
+        const clientX = Math.round(left + (right - left) * (turn <= steps ? turn : 2 * steps - turn) / steps);
         const about = {clientX, clientY: y, buttons: 1, bubbles: true, cancelable: true, view: window};
         (document.elementFromPoint(clientX, y) ?? document.body).dispatchEvent(new MouseEvent("mousemove", about));
         requestAnimationFrame(move);
@@ -223,17 +256,16 @@ class Measured:
 class Form:
     """One picture in one of its forms on the page."""
 
-    page: Page
-    panel_class: type[Panel]
+    name: str
     kind: str
-    cell: int
     label: str
     pictures: dict[int, str]
     measured: dict[str, Measured] = field(default_factory=dict)
 
-    def look(self) -> None:
+    def look(self, page: Page, cell: int) -> None:
         """Scroll to the form, bring the pointer to the middle of its slider, and let it be noticed."""
-        outputs = lab.cell(self.page, self.cell).locator(".jp-Cell-outputArea").first
+        self.page = page
+        outputs = lab.cell(page, cell).locator(".jp-Cell-outputArea").first
         self.slider = outputs.locator(".widget-slider").filter(has=self.page.get_by_text(self.label, exact=True)).first
         self.slider.scroll_into_view_if_needed()
         self.page.wait_for_timeout(150)
@@ -263,11 +295,13 @@ class Form:
             self.page.wait_for_timeout(60)
         return waits[1:]
 
-    def warm_up(self, most: float = 4.0) -> float:
+    def warm_up(self, most: float = 10.0) -> float:
         """Wait until the frames of the slider's range are drawn; return the seconds that it took."""
         start = time.perf_counter()
+        # A busy page is late in asking for them.
+        self.page.wait_for_timeout(300)
         while (seconds := time.perf_counter() - start) < most:
-            if lab.kernel(self.page, value=f"{self.panel_class.__name__}_ahead._ahead._thread is None"):
+            if lab.kernel(self.page, value=f"{self.name}_ahead._ahead._thread is None"):
                 break
             self.page.wait_for_timeout(20)
         return seconds + 0.2
@@ -282,18 +316,19 @@ class Form:
         self.page.mouse.up()
         return notes | {"rate": inputs}
 
-    def measure(self, load: str, seconds: float, presses: int) -> None:
-        self.look()
+    def measure(self, page: Page, cell: int, load: str, seconds: float, presses: int) -> None:
+        """Drag the slider of the form, which is in that cell of the page, under a load."""
+        self.look(page, cell)
         result = self.measured[load] = Measured()
-        if self.kind != "ahead":
-            result.waits = self.press(presses)
-            self.look()
-        else:
+        if self.kind == "ahead":
             result.drawn = self.warm_up()
+        elif self.kind != "bare":
+            result.waits = self.press(presses)
+            self.look(page, cell)
         notes = self.drag(seconds)
         start, stop = notes["inputs"][0] + WARM_UP, notes["inputs"][-1]
         moving = [shown for shown in notes["shown"] if start <= shown["time"] <= stop + 100]
-        if self.kind == "ahead":
+        if self.kind in DRAWN:
             moving = [shown for shown in moving if not shown.get("image")]
             result.exact = np.mean([shown["key"] == shown["wanted"] for shown in moving]) if moving else 0.0
             changes = np.array(notes["changes"])
@@ -323,7 +358,7 @@ def most_moving(panel: Panel) -> tuple[str, dict[int, str]]:
         for key in some:
             try:
                 panel.put({name: values[key]})
-                pictures[key] = hashlib.sha1(panel.view.preview(panel.compute(**panel.state))).hexdigest()
+                pictures[key] = hashlib.sha1(panel.view.pixels(panel.compute(**panel.state), 1).tobytes()).hexdigest()
             except Exception:
                 continue
             finally:
@@ -336,7 +371,7 @@ def most_moving(panel: Panel) -> tuple[str, dict[int, str]]:
 
 def write_notebook(path: Path, forms: list[Form]) -> None:
     """Write a notebook with a cell of preparations and one for each form."""
-    sources = [SETUP, *(CELLS[form.kind].replace("{name}", form.panel_class.__name__) for form in forms)]
+    sources = [SETUP, *(CELLS[form.kind].replace("{name}", form.name) for form in forms)]
     cells = [nbformat.v4.new_code_cell(source.strip()) for source in sources]
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=notebooks.METADATA), path)
 
@@ -354,16 +389,17 @@ def line(form: Form) -> str:
             f"{result.percentile(50):.1f}",
             f"{result.percentile(95):.1f}",
         ]
-        cells += [f"{result.exact:.0%}" if form.kind == "ahead" else "", f"{result.rest:.0f}"]
+        cells += [f"{result.exact:.0%}" if form.kind in DRAWN else ""]
+        cells += [f"{result.rest:.0f}" if form.kind != "bare" else ""]
     cells += [""] * (14 - len(cells))
     slider = f"{form.label[:18]} ({len(form.pictures)})"
-    return HEAD.format(form.panel_class.__name__, slider, form.kind, *cells)
+    return HEAD.format(form.name, slider, form.kind, *cells)
 
 
-def verdict(forms: list[Form]) -> str:
+def verdict(forms: Sequence[Form]) -> str:
     lines = [f"target, ahead: at least {LEAST_RATE} frames/s and p95 at most {MOST_MS} ms"]
     for load in forms[0].measured:
-        results = {form.panel_class.__name__: form.measured[load] for form in forms if form.kind == "ahead"}
+        results = {form.name: form.measured[load] for form in forms if form.kind == "ahead"}
         missed = [name for name, result in results.items() if not result.good]
         lines.append(
             f"{load}: met by {len(results) - len(missed)} of {len(results)}; missed by: {', '.join(missed) or '-'}"
@@ -375,49 +411,47 @@ def main() -> None:
     """Measure, print and keep the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--presses", type=int, default=4, help="arrow keys for each form that goes through the kernel")
-    parser.add_argument("--seconds", type=float, default=1.5, help="length of a drag")
+    parser.add_argument("--seconds", type=float, default=3, help="length of a drag")
     parser.add_argument("--panels", nargs="*", help="panels by class name; all by default")
-    parser.add_argument("--forms", nargs="*", choices=CELLS, default=list(CELLS))
+    parser.add_argument("--forms", nargs="*", choices=[*CELLS][1:], default=[*CELLS][1:])
     parser.add_argument(
         "--beside", nargs="*", default=[RopePlane.__name__], help="panels shown as interact and ipympl, too"
     )
     parser.add_argument("--loads", nargs="*", choices=("idle", "busy"), default=["idle", "busy"])
     options = parser.parse_args()
-    forms: list[Form] = []
-    for panel_class in PANELS:
-        if options.panels and panel_class.__name__ not in options.panels:
+    pages: dict[str, list[Form]] = {}
+    for place in explorers():
+        name = place.panel_class.__name__
+        if options.panels and name not in options.panels:
             continue
-        moved = most_moving(panel_class())
+        forms = pages.setdefault(place.notebook, [Form("", "bare", "bare", {key: str(key) for key in range(41)})])
+        moved = most_moving(place.panel_class())
         Widget.close_all()
-        for kind in options.forms:
-            if kind in ("ahead", "image") or panel_class.__name__ in options.beside:
-                forms.append(Form(None, panel_class, kind, len(forms) + 1, *moved))
+        kinds = [kind for kind in options.forms if kind in ("ahead", "image") or name in options.beside]
+        forms += [Form(name, kind, *moved) for kind in kinds]
     print(HEAD.format("", "", "", *(f"{load}" if i == 0 else "" for load in ("idle", "busy") for i in range(7))))
-    print(
-        HEAD.format(
-            "picture",
-            "slider (values)",
-            "form",
-            *["drawn s", "input/s", "frames/s", "p50 ms", "p95 ms", "exact", "rest ms"] * 2,
-        )
-    )
+    units = ["drawn s", "input/s", "frames/s", "p50 ms", "p95 ms", "exact", "rest ms"]
+    print(HEAD.format("picture", "slider (values)", "form", *units * 2))
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "root"
         root.mkdir()
-        write_notebook(root / "bench.ipynb", forms)
         with lab.server(root, Path(folder) / "server.log") as address, lab.browser() as browser:
-            page = browser.new_page(viewport={"width": 1280, "height": 1400})
-            lab.open_notebook(page, address, "bench.ipynb")
-            lab.run_all(page)
-            for form in forms:
-                form.page = page
-                for load in options.loads:
-                    with busy(os.cpu_count() if load == "busy" else 0):
-                        form.measure(load, options.seconds, options.presses)
-                print(line(form), flush=True)
-    print(verdict(forms))
+            for number, forms in enumerate(pages.values()):
+                write_notebook(root / f"{number}.ipynb", forms)
+                page = browser.new_page(viewport={"width": 1280, "height": 1000})
+                lab.open_notebook(page, address, f"{number}.ipynb")
+                lab.run_all(page)
+                for cell, form in enumerate(forms, start=1):
+                    for load in options.loads:
+                        with busy(os.cpu_count() if load == "busy" else 0):
+                            form.measure(page, cell, load, options.seconds, options.presses)
+                    print(line(form), flush=True)
+                lab.shut_down_kernel(page)
+                page.close()
+    every = [form for forms in pages.values() for form in forms]
+    print(verdict(every))
     RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text("\n".join([*map(line, forms), verdict(forms)]) + "\n", "utf-8")
+    RESULTS.write_text("\n".join([*map(line, every), verdict(every)]) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

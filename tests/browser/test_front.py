@@ -1,44 +1,67 @@
 """The front end's modules by themselves, in a blank page of Chromium."""
 
 import base64
-import io
 
+import numpy as np
 import pytest
-from PIL import Image
 
+from transformer_parts.draw.pixel_runs import difference, packed
 from transformer_parts.explore.front_end import _joined
 
 pytestmark = pytest.mark.browser
 
-# Pictures of one colour, by the key that is their grey; a screen over them, and the notes of its paintings.
+# Pictures by key; a screen over them, and the notes of its paintings.
 STAGE = """
-async ({pictures, options}) => {
-    const {FrameStore, Screen, Speaker, nameSlider, lines} = window.front;
+(pictures) => {
+    const {FrameStore, Screen} = window.front;
     document.body.innerHTML = "<canvas></canvas>";
     const bytes = text => Uint8Array.from(atob(text), letter => letter.charCodeAt(0));
-    const store = new FrameStore({type: "image/png", ...options});
+    const store = new FrameStore();
     const painted = [];
     const screen = new Screen(document.querySelector("canvas"), store, key => painted.push(key));
-    const put = key => store.put(key, bytes(pictures[key]), `<tr><td>${key}</td></tr>`);
-    const grey = () => screen.canvas.getContext("2d").getImageData(1, 1, 1, 1).data[0];
+    let first = true;
+    const put = key => {
+        const size = first ? [8, 6] : undefined;
+        first = false;
+        return store.put(key, bytes(pictures[key]), {size, numbers: `<tr><td>${key}</td></tr>`, along: {red: 1}});
+    };
+    const shown = () => [...new Uint32Array(screen.canvas.getContext("2d").getImageData(0, 0, 8, 6).data.buffer)];
     const rest = () => new Promise(resolve => setTimeout(resolve, 60));
-    Object.assign(window, {store, screen, painted, put, grey, rest});
+    Object.assign(window, {store, screen, painted, put, shown, rest});
+}
+"""
+
+# A model of ipywidgets as far as it matters: what it was told to save, and the state that it was given.
+MODEL = """
+() => {
+    class Model {
+        saved = [];
+        state = {};
+        save_changes(...args) { this.saved.push(args); }
+        set_state(state) { Object.assign(this.state, state); return Promise.resolve(); }
+    }
+    window.model = new Model();
+    window.may = true;
+    window.told = 0;
+    window.hold = new front.Hold(model, () => may, () => { told += 1; });
+    window.rest = (ms) => new Promise(resolve => setTimeout(resolve, ms));
 }
 """
 
 
-def png(grey: int) -> str:
-    buffer = io.BytesIO()
-    Image.new("L", (8, 6), grey).save(buffer, format="PNG")
-    return base64.b64encode(buffer.getvalue()).decode()
+def picture(key: int) -> np.ndarray:
+    """Return the picture of a key: one colour, and a line of another one at a place of its own."""
+    pixels = np.full((6, 8), 0xFF000000 + 10, np.uint32)
+    pixels[key % 6, 2:7] = 0xFF000000 + key
+    return pixels
 
 
 @pytest.fixture(scope="module")
 def blank(chromium):
     page = chromium.new_page()
     page.set_content("<!doctype html>")
-    names = "FrameStore, Screen, Speaker, nameSlider, lines"
-    module = _joined("frames.js", "names.js") + f"\nwindow.front = {{{names}}};"
+    names = "FrameStore, Hold, Screen, Speaker, nameSlider, lines"
+    module = _joined("frames.js", "hold.js", "names.js") + f"\nwindow.front = {{{names}}};"
     page.add_script_tag(type="module", content=module)
     page.wait_for_function("() => window.front")
     yield page
@@ -47,75 +70,104 @@ def blank(chromium):
 
 @pytest.fixture
 def stage(blank):
-    def set_up(**options):
-        blank.evaluate(STAGE, {"pictures": {key: png(key) for key in range(0, 250, 10)}, "options": options})
-        return blank.evaluate
+    """A screen; the picture that is put first must be that of 10."""
+    first = picture(10)
+    pictures = {
+        key: base64.b64encode(packed(*difference(picture(key), None if key == 10 else first))).decode()
+        for key in range(0, 250, 10)
+    }
+    blank.evaluate(STAGE, pictures)
+    return blank.evaluate
 
-    return set_up
+
+@pytest.fixture
+def held(blank):
+    blank.evaluate(MODEL)
+    return blank.evaluate
 
 
-def test_the_picture_under_the_hand_is_painted_at_once_when_it_is_decoded(stage):
-    run = stage()
+def test_the_picture_under_the_hand_is_painted_at_once_and_without_loss(stage):
+    painted, shown, hidden, about = stage(
+        "async () => { await Promise.all([10, 20, 30].map(put)); screen.begin(10); screen.show(20);"
+        " return [painted, shown(), screen.canvas.hidden, store.about(20)]; }"
+    )
+    assert (painted, hidden) == ([20], False)
+    assert (about["numbers"], about["along"]) == ("<tr><td>20</td></tr>", {"red": 1})
+    assert shown == picture(20).ravel().tolist()
+
+
+def test_pictures_do_not_shine_through_one_another(stage):
+    pictures = stage(
+        "async () => { await Promise.all([10, 20, 30, 40].map(put)); screen.begin(40); const found = [];"
+        " for (const key of [20, 30, 10, 40]) { screen.show(key); found.push(shown()); } return found; }"
+    )
+    assert pictures == [picture(key).ravel().tolist() for key in (20, 30, 10, 40)]
+
+
+def test_until_it_is_here_the_nearest_on_the_way_is_shown_and_none_beyond(stage):
+    run = stage
     assert run(
-        "async () => { [10, 20, 30].forEach(put); screen.begin(10); await rest(); screen.show(20);"
-        " return [painted, grey(), screen.canvas.hidden, store.numbers(20)]; }"
-    ) == [[20], 20, False, "<tr><td>20</td></tr>"]
-
-
-def test_until_it_is_decoded_the_nearest_on_the_way_is_shown_and_none_beyond(stage):
-    run = stage()
-    assert run(
-        "async () => { [10, 30, 60].forEach(put); screen.begin(10); await rest(); screen.show(50);"
-        " const first = [...painted]; put(50); await rest(); return [first, painted]; }"
+        "async () => { await Promise.all([10, 30, 60].map(put)); screen.begin(10); screen.show(50);"
+        " const first = [...painted]; await put(50); return [first, painted]; }"
     ) == [[30], [30, 50]]
 
 
 def test_what_comes_late_does_not_take_the_place_of_what_is_wanted_now(stage):
-    run = stage()
-    painted = run(
-        "async () => { [10, 90].forEach(put); screen.begin(10); await rest(); put(50); screen.show(50);"
-        " screen.show(90); await rest(); return [painted, grey()]; }"
+    painted = stage(
+        "async () => { await Promise.all([10, 90].map(put)); screen.begin(10); const late = put(50); screen.show(50);"
+        " screen.show(90); await late; return painted; }"
     )
-    assert painted == [[90], 90]
+    assert painted == [90]
 
 
 def test_hidden_the_page_shows_what_was_wanted(stage):
-    run = stage()
-    assert run(
-        "async () => { [10, 20].forEach(put); screen.begin(10); await rest(); screen.show(20); screen.hide();"
+    assert stage(
+        "async () => { await Promise.all([10, 20].map(put)); screen.begin(10); screen.show(20); screen.hide();"
         " screen.show(20); return [painted, screen.canvas.hidden]; }"
     ) == [[20], True]
 
 
-def test_bytes_and_bitmaps_are_bounded(stage):
-    size = len(base64.b64decode(png(0)))
-    run = stage(maxBytes=10 * size + 5, maxDecoded=4)
-    kept = "async () => { const kept = []; for (let key = 0; key < 240; key += 10) kept.push(put(key)); "
-    assert sum(run(kept + "window.kept = kept; return kept; }")) in (9, 10, 11)
-    assert run("() => store.bytes") <= 10 * size + 5
-    counts = run(
-        "async () => { const counts = []; screen.begin(0); for (const key of [0, 20, 90, 40, 0, 80]) {"
-        " screen.show(key); await rest(); counts.push(store.bitmaps.size); } return [counts, painted.at(-1)]; }"
-    )
-    assert max(counts[0]) == 4
-    assert counts[1] == 80
+def test_what_was_under_way_when_the_store_was_cleared_does_not_come(stage):
+    assert stage(
+        "async () => { await put(10); const late = put(20); store.clear(); await late; await rest();"
+        " screen.show(20); return [store.frames.size, painted, store.first]; }"
+    ) == [0, [], None]
 
 
-def test_a_hand_that_has_gone_leaves_no_bitmap_and_comes_back(stage):
-    run = stage()
-    assert run(
-        "async () => { [10, 20].forEach(put); screen.begin(10); await rest(); screen.end();"
-        " const left = store.bitmaps.size; screen.begin(10); screen.show(20); await rest();"
-        " return [left, grey(), store.frames.size]; }"
-    ) == [0, 20, 2]
+def test_a_value_is_told_when_the_hand_rests_and_once(held):
+    assert held(
+        "async () => { for (let i = 0; i < 5; i += 1) { model.save_changes(i); await rest(20); }"
+        " const before = [...model.saved]; await rest(200); return [before, model.saved, told]; }"
+    ) == [[], [[4]], 1]
 
 
-def test_a_broken_picture_is_dropped(stage):
-    run = stage()
-    assert run(
-        "async () => { store.put(20, new Uint8Array([1, 2]), ''); put(30); screen.begin(10); screen.show(20);"
-        " await rest(); return [painted, store.has(20), store.has(30)]; }"
-    ) == [[], False, True]
+def test_without_frames_each_value_is_told(held):
+    assert held(
+        "async () => { may = false; model.save_changes(1); model.save_changes(2);"
+        " const first = [...model.saved]; await rest(200); return [first, model.saved]; }"
+    ) == [[[1], [2]], [[1], [2]]]
+
+
+def test_what_the_kernel_says_of_an_earlier_value_does_not_move_a_hand(held):
+    assert held(
+        "async () => { model.save_changes(); await model.set_state({value: 3, index: 2, max: 9});"
+        " const moving = {...model.state}; hold.pay(); await model.set_state({value: 4, index: 5});"
+        " return [moving, model.state]; }"
+    ) == [{"max": 9}, {"max": 9, "value": 4, "index": 5}]
+
+
+def test_at_its_end_a_hold_tells_what_waits_and_leaves_no_trace(held):
+    assert held(
+        "async () => { model.save_changes(7); hold.end(); model.save_changes(8);"
+        " return [model.saved, Object.keys(model), told]; }"
+    ) == [[[7], [8]], ["saved", "state"], 1]
+
+
+def test_of_two_holds_the_later_one_counts(held):
+    assert held(
+        "async () => { const later = new front.Hold(model, () => true); hold.end(); model.save_changes(1);"
+        " const before = [...model.saved]; later.end(); return [before, model.saved, Object.keys(model)]; }"
+    ) == [[], [[1]], ["saved", "state"]]
 
 
 def test_the_speaker_says_what_has_changed(blank):

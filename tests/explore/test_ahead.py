@@ -1,17 +1,19 @@
 """Frames ahead of the hand: which are sent, in what order, when they are given up, and what stands at rest."""
 
-import io
+import itertools
 import time
+import zlib
 from threading import Event
 
+import numpy as np
 import pytest
-from PIL import Image
 
-from transformer_parts.draw import theme
+from transformer_parts.draw import frame, theme
+from transformer_parts.draw.pixel_runs import SAME
 from transformer_parts.draw.view import View
 from transformer_parts.explore import controls, ranges
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.ranges import coarse_to_fine, place, places
+from transformer_parts.explore.ranges import coarse_to_fine, in_reach, place, places
 from transformer_parts.explore.readout import Row, table
 
 
@@ -80,18 +82,24 @@ class Page:
     def take(self, content, buffers=()):
         self.messages.append((content, [bytes(buffer) for buffer in buffers]))
 
-    def want(self, control, name="1"):
-        self.panel._ahead.message(None, {"type": "want", "range": name, "control": control}, [])
+    def say(self, **content):
+        self.panel._ahead.message(None, content, [])
 
-    def leave(self):
-        self.panel._ahead.message(None, {"type": "leave"}, [])
+    def want(self, control, name="1", **about):
+        about = {"at": place(self.panel.controls[control])} | about
+        self.say(type="want", range=name, control=control, **about)
 
     def frames(self, name="1"):
-        return {
-            content["key"]: (buffers[0], content["numbers"])
-            for content, buffers in self.messages
-            if content["type"] == "frame" and content["range"] == name
-        }
+        """Return picture and table of each key, as the page makes them of what it is sent."""
+        found, first = {}, None
+        for content, buffers in self.messages:
+            if content["type"] == "frame" and content["range"] == name:
+                if first is None:
+                    width, height = content["size"]
+                picture = unpacked(buffers[0], first).reshape(height, width)
+                first = picture if first is None else first
+                found[content["key"]] = picture, content["numbers"]
+        return found
 
     def kinds(self):
         return [content["type"] for content, _ in self.messages]
@@ -114,8 +122,19 @@ def page(panel):
     return Page(panel)
 
 
-def preview(panel, **changes):
-    return panel.view.preview(panel.compute(**panel.state | changes))
+def unpacked(buffer, first):
+    runs = np.frombuffer(zlib.decompress(buffer), np.uint8)
+    count = runs.size // 6
+    pixels = np.repeat(runs[: 4 * count].view("<u4"), runs[4 * count :].view("<u2"))
+    return pixels if first is None else np.where(pixels == SAME, first.ravel(), pixels)
+
+
+def pixels(panel, ratio=1, **changes):
+    return panel.view.pixels(panel.compute(**panel.state | changes), ratio)
+
+
+def equal(one, other):
+    return one.dtype == other.dtype and np.array_equal(one, other)
 
 
 def test_every_control_has_places(panel):
@@ -142,11 +161,30 @@ def test_a_range_is_sent_with_its_tables_nearest_first(panel, page):
     page.idle()
     frames = page.frames()
     assert set(frames) == set(range(0, 21, 2)) - {12}
-    assert list(frames)[:3] == [4, 2, 6]
+    assert list(frames)[:3] == [4, 6, 2]
     for key, (picture, numbers) in frames.items():
-        assert picture == preview(panel, height=key)
+        assert equal(picture, pixels(panel, height=key))
         assert numbers == table([Row("height", str(key + 0.5))])
-    assert Image.open(io.BytesIO(frames[4][0])).size == panel.view.size
+    width, height = panel.view.size
+    assert frames[4][0].shape == (height, width)
+
+
+def test_a_page_of_more_pixels_gets_more_and_they_are_those_of_the_exact_frame(panel, page):
+    page.want("height", ratio=2)
+    page.idle()
+    picture, _ = page.frames()[8]
+    width, height = panel.view.size
+    assert picture.shape == (2 * height, 2 * width)
+    panel.frame(panel.state | {"height": 8})
+    assert equal(picture, frame.pixels(panel.view._canvas))
+
+
+def test_every_picture_but_the_first_is_sent_as_what_differs(panel, page):
+    page.want("height")
+    page.idle()
+    sizes = [len(buffers[0]) for content, buffers in page.messages if content["type"] == "frame"]
+    assert all(size < sizes[0] for size in sizes[1:])
+    assert sum("size" in content for content, _ in page.messages) == 1
 
 
 def test_a_list_slider_and_a_switch_have_ranges(panel, page):
@@ -155,20 +193,16 @@ def test_a_list_slider_and_a_switch_have_ranges(panel, page):
     page.want("red", "2")
     page.idle()
     assert set(page.frames()) == {0, 1, 2, 3, 4}
-    assert {key: picture for key, (picture, _) in page.frames("2").items()} == {
-        0: preview(panel, red=False),
-        1: preview(panel, red=True),
-    }
+    switch = page.frames("2")
+    assert equal(switch[0][0], pixels(panel, red=False))
+    assert equal(switch[1][0], pixels(panel, red=True))
 
 
-def test_the_panel_waits_for_the_hand_to_rest_and_then_shows_the_exact_frame(panel, page):
+def test_a_value_that_is_told_gives_the_exact_frame_and_the_range_stays(panel, page):
     page.want("height")
     page.idle()
-    before, refreshes = panel.picture.value, len(panel.computed)
-    for height in (6, 8, 10):
-        panel.controls["height"].value = height
-    assert panel.picture.value == before
-    assert len(panel.computed) == refreshes
+    refreshes = len(panel.computed)
+    panel.controls["height"].value = 10
     page.idle()
     assert panel.picture.value == panel.frame() == frame_of_another(height=10)
     content, _ = page.messages[-1]
@@ -180,6 +214,12 @@ def test_the_panel_waits_for_the_hand_to_rest_and_then_shows_the_exact_frame(pan
     }
     assert "stale" not in page.kinds()
     assert len(panel.computed) == refreshes + 2  # the one refresh, and this test's own frame
+
+
+def test_a_hand_that_rests_where_it_began_is_told_so(panel, page):
+    page.say(type="rested")
+    assert page.kinds() == ["rest"]
+    assert page.messages[0][0]["at"] == {"height": 4, "extra": 1, "red": 0}
 
 
 def frame_of_another(**changes):
@@ -211,7 +251,7 @@ def test_a_range_under_way_is_cancelled(panel, page):
 def test_a_hand_that_leaves_stops_the_drawing_and_comes_back_to_it(panel, page):
     with panel.lock:
         page.want("height")
-        page.leave()
+        page.say(type="leave")
     page.idle()
     assert page.frames() == {}
     page.want("height")
@@ -227,14 +267,13 @@ def test_set_and_presets_end_a_range(panel, page):
     assert panel.picture.value == panel.frame()
 
 
-def test_a_value_without_a_picture_is_reported_when_the_hand_is_there(panel, page, logged):
+def test_a_value_without_a_picture_is_reported_when_the_hand_rests_there(panel, page, logged):
     page.want("height")
     page.idle()
     assert panel.error is None
     panel.controls["height"].value = 10
     panel.controls["height"].value = 12
     assert "want another" in panel.status.value
-    # What the page showed last is what the panel shows now.
     assert panel.picture.value == frame_of_another(height=10)
     assert "10.5" in panel.readout.value
     assert page.messages[-1][0]["at"]["height"] == 12
@@ -243,23 +282,19 @@ def test_a_value_without_a_picture_is_reported_when_the_hand_is_there(panel, pag
     page.idle()
     assert panel.status.value == ""
     assert panel.picture.value == panel.frame()
-
-
-def test_a_value_without_a_picture_may_come_before_its_turn(panel, page, logged):
-    with panel.lock:
-        page.want("height")
-        panel.controls["height"].value = 12
-    page.idle()
-    assert "want another" in panel.status.value
-    logged.clear()
+    assert "stale" not in page.kinds()
 
 
 def test_the_bytes_of_a_range_are_bounded(panel, page, monkeypatch):
-    size = len(preview(panel))
-    monkeypatch.setattr(ranges, "MOST_BYTES", int(3.5 * size))
     page.want("height")
     page.idle()
-    assert 3 <= len(page.frames()) <= 5
+    most = panel._ahead._range.bytes
+    # Four bytes of a colour and two of a length.
+    assert most == sum(len(zlib.decompress(buffers[0])) for _, buffers in page.messages)
+    monkeypatch.setattr(ranges, "MOST_BYTES", most // 2)
+    page.want("height", "2")
+    page.idle()
+    assert 2 <= len(page.frames("2")) < len(page.frames())
 
 
 def test_coupled_controls_move_along_in_the_frames():
@@ -267,16 +302,22 @@ def test_coupled_controls_move_along_in_the_frames():
     page = Page(panel)
     page.want("height")
     page.idle()
-    assert page.frames()[10][0] == preview(panel, height=10, red=True)
-    assert page.frames()[8][0] == preview(panel, height=8, red=False)
+    frames = page.frames()
+    assert equal(frames[10][0], pixels(panel, height=10, red=True))
+    assert equal(frames[8][0], pixels(panel, height=8, red=False))
+    along = {content["key"]: content["along"] for content, _ in page.messages}
+    assert (along[10], along[8]) == ({"extra": 1, "red": 1}, {"extra": 1, "red": 0})
     assert panel.state == {"height": 4, "extra": 0.5, "red": False}
-    before = panel.picture.value
     panel.controls["height"].value = 10
-    assert panel.picture.value == before
     page.idle()
     assert panel.picture.value == panel.frame()
     assert panel.state["red"] is True
     assert "stale" not in page.kinds()
+
+
+def test_a_place_that_the_page_does_not_have_is_not_named():
+    assert ranges._place_of(3, {0: 1, 1: 3}) == 1
+    assert ranges._place_of(4, {0: 1, 1: 3}) is None
 
 
 def test_frames_of_a_state_that_is_not_reached_are_given_up():
@@ -291,10 +332,20 @@ def test_frames_of_a_state_that_is_not_reached_are_given_up():
 
 
 def test_nonsense_from_the_page_is_passed_over(panel, page):
-    for content in ({}, {"type": "want"}, {"type": "want", "control": "width", "range": "1"}, {"type": "leave"}):
-        panel._ahead.message(None, content, [])
+    nonsense = (
+        {},
+        {"type": "want"},
+        {"type": "want", "control": "width", "range": "1"},
+        {"type": "leave"},
+        {"type": "hand", "range": "1", "at": 4},
+    )
+    for content in nonsense:
+        page.say(**content)
+    page.want("height")
+    page.say(type="hand", range="another", at=4)
+    page.say(type="hand", range="1", at=3)
     page.idle()
-    assert page.messages == []
+    assert len(page.frames()) == len(page.messages) == 10
 
 
 def test_a_fault_in_the_thread_is_logged_and_the_panel_goes_on(panel, page, monkeypatch, logged):
@@ -307,17 +358,68 @@ def test_a_fault_in_the_thread_is_logged_and_the_panel_goes_on(panel, page, monk
     assert panel.picture.value == panel.frame()
 
 
+def order(range_, most=4, *, moving=False):
+    keys = []
+    while len(keys) < most and (key := range_.next(moving=moving)) is not None:
+        keys.append(key)
+        range_.sent.add(key)
+    return keys
+
+
 def test_a_fast_hand_is_served_evenly_and_a_slow_one_nearby(panel):
-    def order(*hand, moving):
-        range_ = ranges.Range("1", panel, "height", None)
+    def after(*hand, moving):
+        range_ = ranges.Range("1", panel, "height", 1, None)
         for key in hand:
             range_.moved(key)
-        keys = []
-        while (key := range_.next(moving=moving)) is not None and len(keys) < 4:
-            keys.append(key)
-            range_.sent.add(key)
-        return keys
+        return order(range_, moving=moving)
 
-    assert order(6, 8, moving=True) == [8, 6, 10, 4]
-    assert order(0, 20, moving=True) == [0, 16, 8, 4]
-    assert order(0, 20, moving=False) == [20, 18, 16, 14]
+    assert after(6, 8, moving=True) == [8, 10, 6, 12]
+    assert after(0, 20, moving=True) == [0, 16, 8, 4]
+    assert after(0, 20, moving=False) == [20, 18, 16, 14]
+
+
+class Long(Bar):
+    """As a bar of ten thousand heights."""
+
+    def make_controls(self):
+        return super().make_controls() | {"height": controls.integer("height", 5000, 0, 10_000)}
+
+
+def test_of_a_long_range_only_what_a_pointer_reaches_is_drawn():
+    range_ = ranges.Range("1", Long(), "height", 1, None)
+    range_.grabbed(5000, 10)
+    steps = [5000, 5001, 4999, 5002, 4998, 5003, 4997, 5005, 4995]
+    drawn = order(range_, most=100)
+    assert drawn[: len(steps)] == steps
+    assert sorted(drawn[len(steps) :]) == [n for n in range(0, 10_001, 1000) if n != 5000]
+
+
+def test_a_hand_that_asks_has_its_place_drawn_whatever_its_reach(panel):
+    page = Page(Long())
+    page.want("height", at=5000, pixels=10)
+    page.idle()
+    assert 1234 not in page.frames()
+    page.say(type="hand", range="1", at=1234)
+    page.idle()
+    assert equal(page.frames()[1234][0], pixels(page.panel, height=1234))
+
+
+def test_from_another_start_only_what_looks_different_is_drawn_anew():
+    range_ = ranges.Range("1", Long(), "height", 1, None)
+    range_.grabbed(5000, 10)
+    order(range_, most=100)
+    # A pixel is a thousand steps: a tenth of it does not show, half of it does.
+    range_.grabbed(5100, 10)
+    assert set(order(range_, most=100)) <= {*range(5090, 5111)}
+    range_.grabbed(5600, 10)
+    drawn = order(range_, most=100)
+    assert {600, 1600, 9600} <= {*drawn}
+
+
+@pytest.mark.parametrize("pixels", [1, 7, 230, 1000])
+@pytest.mark.parametrize("hand", [0, 3, 500, 999])
+def test_the_reach_has_both_ends_the_hand_and_no_gap_of_more_than_a_pixel(hand, pixels):
+    reach = in_reach(1000, hand, pixels)
+    assert {0, hand, 999} <= {*reach}
+    assert max(b - a for a, b in itertools.pairwise(reach)) <= -(-999 // pixels)
+    assert len(reach) <= pixels + 3

@@ -7,6 +7,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from numpy.typing import NDArray
 
+from transformer_parts.draw import frame
+from transformer_parts.draw.pixel_runs import runs
+
 #: Bytes kept for one view.
 MOST_BYTES = 16_000_000
 
@@ -29,12 +32,10 @@ class Backgrounds:
 
     def keep(self, key: Hashable, canvas: FigureCanvasAgg) -> None:
         """Keep what the canvas shows."""
-        pixels = _pixels(canvas).ravel()
-        starts = np.concatenate(([0], np.flatnonzero(pixels[1:] != pixels[:-1]) + 1))
-        lengths = np.diff(np.append(starts, pixels.size)).astype(np.int32)
         self.drop(key)
-        self._runs[key] = pixels[starts], lengths
-        self.bytes += starts.size * 8
+        colours, lengths = runs(frame.pixels(canvas))
+        self._runs[key] = colours, lengths
+        self.bytes += colours.nbytes + lengths.nbytes
         while self.bytes > MOST_BYTES and len(self._runs) > 1:
             self.drop(next(iter(self._runs)))
 
@@ -43,21 +44,15 @@ class Backgrounds:
         if key not in self._runs:
             return False
         self._runs.move_to_end(key)
-        pixels = _pixels(canvas)
+        pixels = frame.pixels(canvas)
         pixels[...] = np.repeat(*self._runs[key]).reshape(pixels.shape)
         return True
 
     def drop(self, key: Hashable) -> None:
         """Forget a background."""
-        colours, _ = self._runs.pop(key, ((), ()))
-        self.bytes -= len(colours) * 8
+        self.bytes -= sum(array.nbytes for array in self._runs.pop(key, ()))
 
     def clear(self) -> None:
         """Forget all."""
         self._runs.clear()
         self.bytes = 0
-
-
-def _pixels(canvas: FigureCanvasAgg) -> NDArray[np.uint32]:
-    """Return the canvas's own pixels, red, green, blue and alpha as one number each."""
-    return np.asarray(canvas.buffer_rgba()).view(np.uint32)[..., 0]

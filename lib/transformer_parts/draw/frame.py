@@ -1,4 +1,4 @@
-"""Encoding a drawn canvas: quickly for a live frame, without loss for a still.
+"""What a drawn canvas shows: encoded quickly for a live frame, without loss for a still, or as bare pixels.
 
 A live frame is a JPEG of quality 95 with full colour resolution: at 1360 x 920 pixels it takes a fifth of the time of
 Pillow's fastest PNG, and at twice the resolution of the page no artefact reaches the eye.  Stills are PNG.
@@ -6,7 +6,9 @@ Pillow's fastest PNG, and at twice the resolution of the page no artefact reache
 
 import io
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from numpy.typing import NDArray
 from PIL import Image
 
 LIVE_FORMAT = "jpeg"
@@ -18,12 +20,14 @@ def live(canvas: FigureCanvasAgg) -> bytes:
     return _encoded(_image(canvas, "RGBX"), format="JPEG", quality=95, subsampling=0)
 
 
-def preview(canvas: FigureCanvasAgg, scale: int) -> bytes:
-    """Return what the canvas shows at a whole fraction of its resolution, for a page that decodes many of them.
+def pixels(canvas: FigureCanvasAgg) -> NDArray[np.uint32]:
+    """Return the canvas's own pixels, red, green, blue and alpha as one number each, red in the lowest byte."""
+    return np.asarray(canvas.buffer_rgba()).view("<u4")[..., 0]
 
-    Reduced from 1360 x 800 pixels by 2, a third of the bytes and a fifth of the decoding of a live frame remain.
-    """
-    return _encoded(_image(canvas, "RGBX").reduce(scale), format="JPEG", quality=92, subsampling=0)
+
+def reduced(canvas: FigureCanvasAgg, factor: int) -> NDArray[np.uint32]:
+    """Return the pixels of what the canvas shows at a whole fraction of its resolution."""
+    return np.asarray(_image(canvas, "RGBX").reduce(factor)).view("<u4")[..., 0]
 
 
 def still(canvas: FigureCanvasAgg) -> bytes:

@@ -4,10 +4,12 @@ from abc import ABC, abstractmethod
 from threading import RLock
 from typing import ClassVar, Generic, Self, TypeVar
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from transformer_parts.draw import frame, theme
 from transformer_parts.draw.background import Backgrounds
@@ -82,11 +84,12 @@ class View(ABC, Generic[Data]):
             self._draw(data)
             return frame.live(self._canvas)
 
-    def preview(self, data: Data) -> bytes:
-        """Return the picture of the data at one pixel per CSS pixel, for a hand that does not rest on it."""
+    def pixels(self, data: Data, ratio: int) -> NDArray[np.uint32]:
+        """Return the picture of the data as it is, at so many pixels per CSS pixel (see `frame.pixels`)."""
+        factor = max(round(self.fig.dpi / CSS_DPI / ratio), 1)
         with self._drawing:
             self._draw(data)
-            return frame.preview(self._canvas, round(self.fig.dpi / CSS_DPI))
+            return frame.pixels(self._canvas).copy() if factor == 1 else frame.reduced(self._canvas, factor)
 
     def still(self, data: Data) -> bytes:
         """Return the picture of the data as a lossless PNG."""

@@ -1,21 +1,23 @@
 """Frames ahead of the hand: the pictures of one control's range, drawn while the hand is near it.
 
 The page asks for a control's range as soon as the hand is over it (see ``front/panel.js``).  A thread then draws the
-picture and the table of each of its values, the other controls staying as they are: nearest to the hand first, then
-coarse to fine over the whole range, a frame at a time, so that whatever else the panel has to do waits for one frame at
-most.  The page shows them from its own store as the hand moves.  When the hand has rested for `REST` seconds the panel
-itself is brought up to date, in full resolution.
+picture and the table of each value that the hand can reach, the other controls staying as they are: nearest to the hand
+first, then coarse to fine, a frame at a time, so that whatever else the panel has to do waits for one frame at most.
+The page shows them from its own store as the hand moves, and tells the control's value when the hand rests: the panel
+itself is then brought up to date, in full resolution.
 
-Nothing is kept here but the states that were sent; the page keeps at most `ranges.MOST_BYTES` of pictures for a panel.
+Nothing is kept here but the states that were sent and the first picture; the page keeps at most `ranges.MOST_BYTES` of
+pictures, of the range that the hand is near or was at last.
 """
 
 import logging
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Condition, Thread
+from threading import Thread
 from typing import TYPE_CHECKING
 
+from transformer_parts.draw.pixel_runs import difference, packed
 from transformer_parts.explore.ranges import Range, place, twin_of
 from transformer_parts.explore.readout import table
 
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Seconds without a change after which a hand rests.
-REST = 0.1
+#: Seconds for which a hand is taken to move on, after it has come to a place without a frame.
+MOVING = 0.1
 Send = Callable[..., None]
 
 
@@ -42,44 +44,48 @@ class Ahead:
 
     def __init__(self, panel: "Panel", send: Send):
         self._panel, self._send = panel, send
-        self._news = Condition(panel.lock)
         self._thread: Thread | None = None
         self._range: Range | None = None
-        self._moved: float | None = None  # when the hand moved last, if the panel has not been refreshed since
         self._twin: Panel | None = None
-        self._passed: dict[str, object] | None = None  # the last state under the hand that the page was sent
+        self._moved = -MOVING  # when the hand was last somewhere else
 
     def message(self, _widget: object, content: dict, _buffers: object) -> None:
-        """Take a message of the page."""
+        """Take a message of the page: a range is wanted; the hand is where no frame is, rests, or has left."""
         with self._panel.lock:
-            if content.get("type") == "leave" and self._range is not None:
-                self._range.wanted = False
-            elif content.get("type") == "want" and content.get("control") in self._panel.controls:
-                self._want(content["range"], content["control"])
+            kind, of = content.get("type"), self._range
+            if kind == "want" and content.get("control") in self._panel.controls:
+                self._want(**{name: value for name, value in content.items() if name != "type"})
+            elif kind == "hand" and of is not None and of.id == content.get("range"):
+                self._moved = time.monotonic()
+                of.moved(content.get("at"))
+                self._go_on()
+            elif kind == "rested":
+                # After a way there and back no control has changed, and nothing else would say so.
+                self.rested()
+            elif kind == "leave" and of is not None:
+                of.wanted = False
 
-    def _want(self, range_id: str, control: str) -> None:
-        if self._range is None or self._range.id != range_id:
+    def _want(self, *, range: str, control: str, at: int, pixels: int = 0, ratio: int = 1) -> None:
+        if self._range is None or self._range.id != range:
             if self._panel.couples and self._twin is None:
                 self._twin = twin_of(self._panel)
-            self._range = Range(range_id, self._panel, control, self._twin)
+            self._range = Range(range, self._panel, control, ratio, self._twin)
+        self._range.grabbed(at, pixels)
         self._range.wanted = True
         self._go_on()
 
-    def moved(self, control: str) -> bool:
-        """Take note of a control's new value; True if the page shows its picture without a refresh."""
-        if self._range is None:
-            return False
-        if self._range.control == control:
+    def moved(self, control: str) -> None:
+        """Take note of a control's new value: the frames of another one, or of another state, are of no use then."""
+        of = self._range
+        if of is None:
+            return
+        if of.control == control:
             key = place(self._panel.controls[control])
-            self._range.moved(key)
-            if key not in self._range.failed and self._range.state(key) == self._panel.state:
-                self._moved = time.monotonic()
-                if key in self._range.sent:
-                    self._passed = self._panel.state
+            of.moved(key)
+            if key in of.failed or of.state(key) == self._panel.state:
                 self._go_on()
-                return True
+                return
         self.forget()
-        return False
 
     def forget(self) -> None:
         """Give the range up: other controls have changed."""
@@ -92,13 +98,8 @@ class Ahead:
         self.forget()
         self._twin = None
 
-    def last_good(self) -> dict[str, object] | None:
-        """Return the last state whose picture only the page has shown, None if it was the panel's."""
-        return self._passed
-
     def rested(self) -> None:
         """Tell the page that picture and table are in place, for which values of the controls."""
-        self._moved = self._passed = None
         self._send(
             {
                 "type": "rest",
@@ -112,12 +113,11 @@ class Ahead:
         if self._thread is None:
             self._thread = Thread(target=self._work, name="transformer_parts frames ahead", daemon=True)
             self._thread.start()
-        self._news.notify_all()
 
     def _work(self) -> None:
         busy = True
         while busy:
-            with self._news:
+            with self._panel.lock:
                 try:
                     busy = self._step()
                 except Exception:
@@ -129,40 +129,32 @@ class Ahead:
             time.sleep(0.001)
 
     def _step(self) -> bool:
-        """Do one thing, and return whether there may be another."""
-        if self._moved is not None and time.monotonic() >= self._moved + REST:
-            self._panel.refresh()
-            return True
-        key = None
-        if self._range is not None:
-            # A hand that has not moved for two frames of the screen may well rest.
-            moving = self._moved is not None and time.monotonic() < self._moved + REST / 3
-            key = self._range.next(moving=moving)
+        """Draw one frame, and return whether there may be another."""
+        if self._range is None:
+            return False
+        key = self._range.next(moving=time.monotonic() < self._moved + MOVING)
         if key is not None:
             self._draw(self._range, key)
-            return True
-        if self._moved is not None:
-            self._news.wait(self._moved + REST - time.monotonic())
-            return True
-        return False
+        return key is not None
 
     def _draw(self, of: Range, key: int) -> None:
         panel = self._panel
-        under_hand = self._moved is not None and key == place(panel.controls[of.control])
         state = of.state(key)
-        picture = None
+        pixels = None
         if state is not None:
-            # What has no picture is reported when the hand comes there.
+            # What has no picture is reported when the hand rests there.
             with suppress(Exception):
                 data = panel.compute(**state)
-                picture, numbers = panel.view.preview(data), table(panel.rows(data))
-        if picture is None:
+                numbers = table(panel.rows(data))
+                pixels = panel.view.pixels(data, of.ratio)
+        if pixels is None:
             of.failed.add(key)
-            if under_hand:
-                panel.refresh()
             return
+        colours, lengths = difference(pixels, of.first)
+        content = {"type": "frame", "range": of.id, "key": key, "numbers": numbers, "along": of.along(key)}
+        if of.first is None:
+            of.first = pixels
+            content["size"] = pixels.shape[::-1]
         of.sent.add(key)
-        of.bytes += len(picture)
-        if under_hand:
-            self._passed = state
-        self._send({"type": "frame", "range": of.id, "key": key, "numbers": numbers}, [picture])
+        of.bytes += colours.nbytes + lengths.nbytes
+        self._send(content, [packed(colours, lengths)])

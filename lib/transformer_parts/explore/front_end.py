@@ -20,7 +20,7 @@ def _joined(*names: str) -> str:
 class FrontEnd(anywidget.AnyWidget):
     """The browser's part of a panel, which finds the panel's widgets by their model ids."""
 
-    _esm = _joined("frames.js", "names.js", "panel.js")
+    _esm = _joined("frames.js", "hold.js", "names.js", "panel.js")
 
     #: Control's name → model id, in the order of the page.
     controls = Dict(value_trait=Unicode()).tag(sync=True)

@@ -156,10 +156,6 @@ class Panel(ABC, Generic[Data]):
             try:
                 self._show(self.state)
             except Exception as error:
-                last_good = self._ahead.last_good()
-                if last_good is not None:
-                    with suppress(Exception):
-                        self._show(last_good)
                 self._report(error)
             self._ahead.rested()
 
@@ -205,8 +201,8 @@ class Panel(ABC, Generic[Data]):
                 self._report(error)
                 self._ahead.rested()
             else:
-                if not self._ahead.moved(name):
-                    self.refresh()
+                self._ahead.moved(name)
+                self.refresh()
 
     def _press(self, values: State) -> None:
         try:

@@ -2,17 +2,21 @@
 
 from collections.abc import Iterator, Sequence
 from copy import copy
+from itertools import chain
+from math import floor
 from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from transformer_parts.explore.panel import Panel
 
-#: Bytes of pictures sent for one range; a longer range stays coarse where the hand is not.
-MOST_BYTES = 24_000_000
-#: Steps to either side of the hand that come before the rest of the range.
-NEAR = 3
+#: Bytes that the page keeps of one range; what comes after is drawn by the kernel when the hand rests.
+MOST_BYTES = 64_000_000
+#: Steps from the hand that come before the rest of the range: single ones, and a page, which is five on a slider.
+NEAR = (0, 1, -1, 2, -2, 3, -3, 5, -5)
 
 
 def places(control: widgets.Widget) -> dict[int, object]:
@@ -49,6 +53,23 @@ def coarse_to_fine(keys: Sequence[int]) -> Iterator[int]:
         yield from keys[stride :: 2 * stride]
 
 
+def in_reach(count: int, hand: int, pixels: int | None) -> list[int]:
+    """Return which of 0 … count - 1 a pointer can move a handle to, from `hand` on a track of so many pixels.
+
+    A pointer goes by whole pixels, so that of a long range few values are in its reach.  Without a track all are.
+
+    Examples
+    --------
+    >>> in_reach(1001, 500, 4), in_reach(3, 1, 100)
+    ([0, 250, 500, 750, 1000], [0, 1, 2])
+    """
+    if not pixels or count <= pixels:
+        return list(range(count))
+    length = (count - 1) / pixels
+    places = {floor(hand + k * length + 0.5) for k in range(-pixels, pixels + 1)}
+    return sorted({0, count - 1, *(place for place in places if 0 <= place < count)})
+
+
 class Range:
     """The values of one control beside the present state of the others, and which of them were sent.
 
@@ -58,23 +79,30 @@ class Range:
         The page's name for it.
     control : str
         Name of the control.
+    ratio : int
+        Pixels of the pictures per CSS pixel.
     wanted : bool
         Whether the hand is near, so that drawing goes on.
+    first : ndarray of uint32 or None
+        The picture that was sent first, which the others are sent beside.
+    bytes : int
+        What the page has of it.
     """
 
-    def __init__(self, range_id: str, panel: "Panel", control: str, twin: "Panel | None"):
-        self.id, self.control, self.wanted = range_id, control, True
+    def __init__(self, range_id: str, panel: "Panel", control: str, ratio: int, twin: "Panel | None"):
+        self.id, self.control, self.ratio, self.wanted = range_id, control, ratio, True
+        self.first: NDArray[np.uint32] | None = None
         self.values = places(panel.controls[control])
         self.sent: set[int] = set()
         self.failed: set[int] = set()
         self.bytes = 0
         self._context = panel.state
+        self._others = {name: places(other) for name, other in panel.controls.items() if twin and name != control}
         self._order = list(self.values)
         self._rank = {key: i for i, key in enumerate(self._order)}
-        self._left = list(coarse_to_fine(self._order))
         self._states: dict[int, dict] = {}
-        self._hand, self._step = self._rank.get(place(panel.controls[control]), 0), 0
         self._twin = twin
+        self.grabbed(place(panel.controls[control]), None)
 
     def state(self, key: int) -> dict[str, object] | None:
         """Return the state of all controls once this one is at a place; None where the panel cannot get there."""
@@ -92,9 +120,27 @@ class Range:
             return None
         return self._twin.state
 
-    def moved(self, hand: int) -> None:
+    def along(self, key: int) -> dict[str, int]:
+        """Return the places of the controls that move along with this one, as far as the page has such places."""
+        state = self.state(key)
+        if self._twin is None or state is None:
+            return {}
+        at = {name: _place_of(state[name], values) for name, values in self._others.items()}
+        return {name: there for name, there in at.items() if there is not None}
+
+    def grabbed(self, hand: int | None, pixels: int | None) -> None:
+        """Take note of a hand that has come to a place, to move from there over a track of so many pixels."""
+        self._hand, self._step = self._rank.get(hand, 0), 0
+        count = len(self._order)
+        # From another start a hand comes to other values; those a quarter of a pixel from one that was sent may wait.
+        close = count // (4 * pixels) if pixels else 0
+        known = {self._rank[key] + step for key in self.sent for step in range(-close, close + 1)}
+        reach = (i for i in in_reach(count, self._hand, pixels) if i not in known)
+        self._left = [self._order[i] for i in coarse_to_fine([*reach])]
+
+    def moved(self, hand: int | None) -> None:
         """Take note of the hand's new place."""
-        at = self._rank.get(hand, 0)
+        at = self._rank.get(hand, self._hand)
         self._step, self._hand = abs(at - self._hand), at
 
     def next(self, *, moving: bool) -> int | None:
@@ -104,17 +150,26 @@ class Range:
         """
         if not self.wanted or self.bytes >= MOST_BYTES:
             return None
-        at = self._hand
-        near = range(max(at - NEAR, 0), min(at + NEAR + 1, len(self._order)))
-        for i in sorted(near, key=lambda i: abs(i - at)):
-            if self._is_left(self._order[i]) and not (moving and self._step > NEAR):
-                return self._order[i]
-        while self._left and not self._is_left(self._left[0]):
+        fast = moving and self._step > max(NEAR)
+        return next(chain(self._even(), self._near()) if fast else chain(self._near(), self._even()), None)
+
+    def _near(self) -> Iterator[int]:
+        for i in (self._hand + step for step in NEAR):
+            if 0 <= i < len(self._order) and self._is_left(self._order[i]):
+                yield self._order[i]
+
+    def _even(self) -> Iterator[int]:
+        while self._left:
+            if self._is_left(self._left[0]):
+                yield self._left[0]
             del self._left[0]
-        return self._left[0] if self._left else None
 
     def _is_left(self, key: int) -> bool:
         return key not in self.sent and key not in self.failed
+
+
+def _place_of(value: object, values: dict[int, object]) -> int | None:
+    return next((at for at, other in values.items() if other == value), None)
 
 
 def twin_of(panel: "Panel") -> "Panel":

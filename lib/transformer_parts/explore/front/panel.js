@@ -1,19 +1,29 @@
-// A panel's part in the browser.  Joined behind frames.js and names.js to the one module of an anywidget.
+// A panel's part in the browser.  Joined behind frames.js, hold.js and names.js to the one module of an anywidget.
 //
 // The sliders, the image and the table are widgets of the panel, reached through the widget manager.  When the hand
-// comes near a control, its range is wanted from the kernel (messages: ../ahead.py, keys: ../ranges.py); as the control moves, the frame of
-// its value is shown at once on a canvas over the image, with its own table.  When the kernel says that image and table
-// are those of the controls as they stand, the canvas goes.
+// comes near a control, its range is wanted from the kernel (messages: ../ahead.py, keys: ../ranges.py); as the control
+// moves, the frame of its value is shown at once on a canvas over the image, with its own table, and the kernel hears of
+// the value when the hand rests.  When it says that image and table are those of the controls as they stand, the canvas
+// goes.
 
 import { FrameStore, Screen } from "./frames.js";
+import { Hold } from "./hold.js";
 import { namePlayer, nameSlider, Speaker } from "./names.js";
 
 const HOVER = 60; // milliseconds over a control before its range is wanted
 const QUIET = 500; // milliseconds of rest before the numbers are read out
+const NEW_RANGE = "tp-range"; // said on the page when a panel wants another range
+const ASKING = 50; // milliseconds between two notes to the kernel that the hand is where no frame is
 
 /** The place of a control's value on it, by which the kernel and the page name its frames. */
 function place(control) {
   return Number(control.get("index") ?? control.get("value"));
+}
+
+/** Bring a control to a place, on the page alone. */
+function put(control, at) {
+  if (control.has("index")) control.set("index", at);
+  else control.set("value", typeof control.get("value") === "boolean" ? Boolean(at) : at);
 }
 
 /** What a panel shows: the widgets of one panel, and one view of them on the page. */
@@ -21,7 +31,7 @@ class Panel {
   static async open(model, el, signal) {
     const widget = (id) => (id ? model.widget_manager.get_model(id) : null);
     const panel = new Panel();
-    Object.assign(panel, { model, el, signal, root: el, range: null, near: null, moves: 0 });
+    Object.assign(panel, { model, el, signal, root: el, range: null, hold: null, near: null, moves: 0, asked: 0 });
     panel.controls = {};
     for (const [name, id] of Object.entries(model.get("controls"))) panel.controls[name] = await widget(id);
     panel.picture = await widget(model.get("picture"));
@@ -56,7 +66,9 @@ class Panel {
     this.el.classList.add("tp-ready");
     this.store = new FrameStore();
     this.screen = new Screen(canvas, this.store, (key) => {
-      this.readout.set("value", this.store.numbers(key));
+      const { numbers, along } = this.store.about(key);
+      this.readout.set("value", numbers);
+      for (const [name, at] of Object.entries(along)) put(this.controls[name], at);
       canvas.dispatchEvent(new CustomEvent("tp-paint", { bubbles: true, detail: { key, wanted: this.screen.wanted } }));
     });
     this.speaker = new Speaker(region, this.readout.get("value"));
@@ -79,10 +91,22 @@ class Panel {
     if (this.play) this.follow(this.play, "change:playing", () => this.playing());
     const on = (type, listener) => root.addEventListener(type, listener, { capture: true, signal });
     on("pointerover", (event) => this.hover(this.nameAt(event.target)));
-    on("pointerdown", (event) => this.want(this.nameAt(event.target)));
+    // A slider that is pressed beside its handle has its new value a moment later.
+    on("pointerdown", (event) => setTimeout(() => this.want(this.nameAt(event.target))));
     on("focusin", (event) => this.want(this.nameAt(event.target)));
     root.addEventListener("pointerleave", () => this.leave(), { signal });
     root.addEventListener("focusout", () => this.leave(), { signal });
+    // Whatever else is done finds the kernel knowing all values.
+    for (const type of ["pointerdown", "keydown"]) {
+      document.addEventListener(type, (event) => this.elsewhere(event), { capture: true, signal });
+    }
+    // A page keeps the frames of one range, whichever panel's.
+    document.addEventListener(NEW_RANGE, ({ detail }) => detail !== this.range?.id && this.giveWay(), { signal });
+    signal.addEventListener("abort", () => this.hold?.end());
+  }
+
+  elsewhere({ target }) {
+    if (this.nameAt(target) !== this.range?.control) this.hold?.pay();
   }
 
   follow(widget, events, listener) {
@@ -97,7 +121,7 @@ class Panel {
   hover(name) {
     clearTimeout(this.hovering);
     // A hand that holds or has focused another control keeps it.
-    if (name && !this.held()) this.hovering = setTimeout(() => this.want(name), HOVER);
+    if (name && (name === this.near || !this.held())) this.hovering = setTimeout(() => this.want(name), HOVER);
   }
 
   held() {
@@ -106,38 +130,58 @@ class Panel {
 
   /** Ask for the frames of a control. */
   want(name) {
-    if (!name) return;
+    if (!name || this.signal.aborted) return;
     clearTimeout(this.hovering);
     this.near = name;
+    const control = this.controls[name];
     if (this.range?.control !== name) {
-      this.store.clear();
+      this.forget();
       this.range = { id: `${Math.random()}`, control: name };
-      this.screen.begin(place(this.controls[name]));
-    } else {
-      this.screen.aim(place(this.controls[name]));
+      this.screen.begin(place(control));
+      document.dispatchEvent(new CustomEvent(NEW_RANGE, { detail: this.range.id }));
     }
-    this.model.send({ type: "want", range: this.range.id, control: name });
+    this.hold ??= this.holdOf(control);
+    const [at, pixels, ratio] = [place(control), this.track(name), window.devicePixelRatio > 1 ? 2 : 1];
+    this.model.send({ type: "want", range: this.range.id, control: name, at, pixels, ratio });
   }
 
-  /** The pointer or the focus has gone: bitmaps and work are let go, but for a control that still has the focus. */
+  /** Keep the control's values from the kernel while there are frames; when they are told, it says what it shows. */
+  holdOf(control) {
+    const hasFrames = () => this.store.frames.size > 0;
+    return new Hold(control, hasFrames, () => this.model.send({ type: "rested" }));
+  }
+
+  /** The length of a slider's track: how many values a pointer can tell apart. */
+  track(name) {
+    const element = this.elements.find(([other]) => other === name)?.[1];
+    return Math.ceil(element?.querySelector(".noUi-base")?.clientWidth ?? 0);
+  }
+
+  /** The pointer or the focus has gone: nothing more is drawn, but for a control that still has the focus. */
   leave() {
     clearTimeout(this.hovering);
     setTimeout(() => {
       if (this.signal.aborted || this.root.matches(":hover, :focus-within") || this.play?.get("playing")) return;
       this.near = null;
-      this.store.rest();
+      this.hold?.end();
+      this.hold = null;
       this.model.send({ type: "leave" });
     }, 50);
   }
 
   moved(name) {
     this.moves += 1;
-    if (this.range?.control === name) this.screen.show(place(this.controls[name]));
+    if (this.range?.control !== name) return;
+    const at = place(this.controls[name]);
+    this.screen.show(at);
+    if (this.store.has(at) || performance.now() < this.asked + ASKING) return;
+    this.asked = performance.now();
+    this.model.send({ type: "hand", range: this.range.id, at });
   }
 
   message(content, buffers) {
     if (content.type === "frame") {
-      if (content.range === this.range?.id) this.store.put(content.key, buffers[0], content.numbers);
+      if (content.range === this.range?.id) this.store.put(content.key, buffers[0], content);
     } else if (content.type === "stale") {
       if (content.range === this.range?.id) this.forget();
     } else if (content.type === "rest") {
@@ -145,9 +189,17 @@ class Panel {
     }
   }
 
+  /** Another panel on the page has the frames now. */
+  giveWay() {
+    if (!this.range) return;
+    this.forget();
+    this.model.send({ type: "leave" });
+  }
+
   /** Other controls have changed: the frames are of no use, the last one stays until the kernel's picture has come. */
   forget() {
-    this.range = null;
+    this.hold?.end();
+    this.range = this.hold = null;
     this.store.clear();
   }
 
@@ -160,7 +212,8 @@ class Panel {
     if (moves !== this.moves || this.signal.aborted) return;
     this.readout.set("value", numbers);
     this.screen.hide();
-    if (this.near && !this.range) this.want(this.near);
+    // From here the hand comes to other values than from where it was grabbed.
+    this.want(this.near);
     clearTimeout(this.speaking);
     this.speaking = setTimeout(() => moves === this.moves && this.speaker.say(numbers), QUIET);
   }
