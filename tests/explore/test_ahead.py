@@ -358,24 +358,18 @@ def test_a_fault_in_the_thread_is_logged_and_the_panel_goes_on(panel, page, monk
     assert panel.picture.value == panel.frame()
 
 
-def order(range_, most=4, *, moving=False):
+def order(range_, most=4):
     keys = []
-    while len(keys) < most and (key := range_.next(moving=moving)) is not None:
+    while len(keys) < most and (key := range_.next()) is not None:
         keys.append(key)
         range_.sent.add(key)
     return keys
 
 
-def test_a_fast_hand_is_served_evenly_and_a_slow_one_nearby(panel):
-    def after(*hand, moving):
-        range_ = ranges.Range("1", panel, "height", 1, None)
-        for key in hand:
-            range_.moved(key)
-        return order(range_, moving=moving)
-
-    assert after(6, 8, moving=True) == [8, 10, 6, 12]
-    assert after(0, 20, moving=True) == [0, 16, 8, 4]
-    assert after(0, 20, moving=False) == [20, 18, 16, 14]
+def test_what_is_near_the_hand_comes_first_and_then_an_even_choice(panel):
+    range_ = ranges.Range("1", panel, "height", 1, None)
+    range_.moved(20)
+    assert order(range_, most=8) == [20, 18, 16, 14, 10, 0, 8, 4]
 
 
 class Long(Bar):

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Seconds for which a hand is taken to move on, after it has come to a place without a frame.
-MOVING = 0.1
 Send = Callable[..., None]
 
 
@@ -47,16 +45,14 @@ class Ahead:
         self._thread: Thread | None = None
         self._range: Range | None = None
         self._twin: Panel | None = None
-        self._moved = -MOVING  # when the hand was last somewhere else
 
     def message(self, _widget: object, content: dict, _buffers: object) -> None:
-        """Take a message of the page: a range is wanted; the hand is where no frame is, rests, or has left."""
+        """Take a message of the page: a range is wanted; the hand lingers where no frame is, rests, or has left."""
         with self._panel.lock:
             kind, of = content.get("type"), self._range
             if kind == "want" and content.get("control") in self._panel.controls:
                 self._want(**{name: value for name, value in content.items() if name != "type"})
             elif kind == "hand" and of is not None and of.id == content.get("range"):
-                self._moved = time.monotonic()
                 of.moved(content.get("at"))
                 self._go_on()
             elif kind == "rested":
@@ -132,7 +128,7 @@ class Ahead:
         """Draw one frame, and return whether there may be another."""
         if self._range is None:
             return False
-        key = self._range.next(moving=time.monotonic() < self._moved + MOVING)
+        key = self._range.next()
         if key is not None:
             self._draw(self._range, key)
         return key is not None

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from itertools import chain
 from math import floor
 from typing import TYPE_CHECKING
 
@@ -130,7 +129,7 @@ class Range:
 
     def grabbed(self, hand: int | None, pixels: int | None) -> None:
         """Take note of a hand that has come to a place, to move from there over a track of so many pixels."""
-        self._hand, self._step = self._rank.get(hand, 0), 0
+        self._hand = self._rank.get(hand, 0)
         count = len(self._order)
         # From another start a hand comes to other values; those a quarter of a pixel from one that was sent may wait.
         close = count // (4 * pixels) if pixels else 0
@@ -140,29 +139,18 @@ class Range:
 
     def moved(self, hand: int | None) -> None:
         """Take note of the hand's new place."""
-        at = self._rank.get(hand, self._hand)
-        self._step, self._hand = abs(at - self._hand), at
+        self._hand = self._rank.get(hand, self._hand)
 
-    def next(self, *, moving: bool) -> int | None:
-        """Return the place to draw next, None when there is nothing left to do.
-
-        A hand that moves in large steps has gone on when its picture comes, and is served by an even choice.
-        """
+    def next(self) -> int | None:
+        """Return the place to draw next, None when there is nothing left to do."""
         if not self.wanted or self.bytes >= MOST_BYTES:
             return None
-        fast = moving and self._step > max(NEAR)
-        return next(chain(self._even(), self._near()) if fast else chain(self._near(), self._even()), None)
-
-    def _near(self) -> Iterator[int]:
         for i in (self._hand + step for step in NEAR):
             if 0 <= i < len(self._order) and self._is_left(self._order[i]):
-                yield self._order[i]
-
-    def _even(self) -> Iterator[int]:
-        while self._left:
-            if self._is_left(self._left[0]):
-                yield self._left[0]
+                return self._order[i]
+        while self._left and not self._is_left(self._left[0]):
             del self._left[0]
+        return self._left[0] if self._left else None
 
     def _is_left(self, key: int) -> bool:
         return key not in self.sent and key not in self.failed

@@ -13,7 +13,7 @@ import { namePlayer, nameSlider, Speaker } from "./names.js";
 const HOVER = 60; // milliseconds over a control before its range is wanted
 const QUIET = 500; // milliseconds of rest before the numbers are read out
 const NEW_RANGE = "tp-range"; // said on the page when a panel wants another range
-const ASKING = 50; // milliseconds between two notes to the kernel that the hand is where no frame is
+const ASKING = 25; // milliseconds that the hand is where no frame is before the kernel hears of it: it may have gone on
 
 /** The place of a control's value on it, by which the kernel and the page name its frames. */
 function place(control) {
@@ -31,7 +31,7 @@ class Panel {
   static async open(model, el, signal) {
     const widget = (id) => (id ? model.widget_manager.get_model(id) : null);
     const panel = new Panel();
-    Object.assign(panel, { model, el, signal, root: el, range: null, hold: null, near: null, moves: 0, asked: 0 });
+    Object.assign(panel, { model, el, signal, root: el, range: null, hold: null, near: null, moves: 0 });
     panel.controls = {};
     for (const [name, id] of Object.entries(model.get("controls"))) panel.controls[name] = await widget(id);
     panel.picture = await widget(model.get("picture"));
@@ -174,9 +174,12 @@ class Panel {
     if (this.range?.control !== name) return;
     const at = place(this.controls[name]);
     this.screen.show(at);
-    if (this.store.has(at) || performance.now() < this.asked + ASKING) return;
-    this.asked = performance.now();
-    this.model.send({ type: "hand", range: this.range.id, at });
+    clearTimeout(this.asking);
+    if (!this.store.has(at)) this.asking = setTimeout(() => this.ask(at), ASKING);
+  }
+
+  ask(at) {
+    if (this.range && !this.signal.aborted) this.model.send({ type: "hand", range: this.range.id, at });
   }
 
   message(content, buffers) {
