@@ -12,7 +12,8 @@ The explorers of a notebook stand on a page of their own, each form of a picture
 
 Each is measured twice, on the machine as it is and with a process that spins for each core.
 
-- drawn: seconds that the pointer was over the slider at first, until the frames in its reach were drawn, but at most 10.
+- at once: frames/s of a drag that begins when the pointer has been over the slider for a third of a second.
+- drawn: seconds that the pointer was over the slider at first, until all frames in its reach were drawn, at most 10.
 - frames/s: the pointer leads the handle to and fro over its whole bar, on to another value at each frame of the screen;
   counted are pictures presented that differ from the one before, without the first 300 ms of the grab.
 - input/s: how many the page took, at most what its screen shows.
@@ -25,8 +26,8 @@ Each is measured twice, on the machine as it is and with a process that spins fo
 - rest: milliseconds from the last event until the kernel's picture in full resolution is in place (none where it is
   the one that was there before).
 
-"bare" and "ahead" are grabbed three times, and each other number is the median of the three: a browser shows a picture at
-the next frame of its screen or at the one after that, and stays with it as long as the page is in motion.
+"bare" and "ahead" are grabbed three times, and each other number is the median of the three: a browser shows a picture
+at the next frame of its screen or at the one after that, and stays with it as long as the page is in motion.
 """
 
 import argparse
@@ -53,6 +54,7 @@ sys.path.insert(0, str(PROJECT / "tools"))
 
 import lab
 import notebooks
+from browser_forms import CELLS, DRAG, SETUP, WATCH
 from explorer_page import places as explorers
 
 from transformer_parts.explore.panel import Panel
@@ -62,168 +64,6 @@ from transformer_parts.explore.rope import RopePlane
 DRAWN = ("bare", "ahead")  # forms that say which value they have painted
 MOST_MS, LEAST_RATE, WARM_UP, GRABS = 25, 45, 300, 3
 RESULTS = PROJECT / "bench-results" / "browser.txt"
-
-SETUP = """
-from ipympl.backend_nbagg import Canvas, FigureManager
-import matplotlib.pyplot as plt
-from ipywidgets import interact
-from matplotlib_inline.config import InlineBackend
-from transformer_parts.explore import catalogue
-%matplotlib inline
-%config InlineBackend.figure_formats = ["retina"]
-
-def make(name):
-    return next(found for found in catalogue.PANELS if found.__name__ == name)()
-"""
-
-AHEAD = """
-{name}_ahead = make("{name}")
-{name}_ahead
-"""
-
-# Without its controls the front end has nothing to do.
-IMAGE = """
-panel = make("{name}")
-panel._front_end.controls = {}
-panel
-"""
-
-# The panel's picture as one makes it under `interact`: a new figure of pyplot's at each call, then `plt.show()`.
-INTERACT = """
-def show(panel=make("{name}"), **state):
-    view = type(panel.view)(scale=1)
-    view.update(panel.compute(**state))
-    for artist in view.fig.findobj():
-        artist.set_animated(False)
-    plt.figure(view.fig)
-    plt.show()
-
-interact(lambda **state: show(**state), **make("{name}").make_controls());
-"""
-
-IPYMPL = """
-from ipywidgets import VBox
-panel = make("{name}")
-view = type(panel.view)(scale=1)
-for artist in view.fig.findobj():
-    artist.set_animated(False)
-canvas = Canvas(view.fig)
-FigureManager(canvas, 0)
-
-def redraw(_change, panel=panel, view=view, canvas=canvas):
-    view.update(panel.compute(**panel.state))
-    canvas.draw_idle()
-
-redraw(None)
-for control in panel.controls.values():
-    control.unobserve_all("value")
-    control.observe(redraw, "value")
-VBox([*panel.controls.values(), canvas])
-"""
-
-# No explorer at all: what the screen itself takes.  A handle that follows the mouse, and a square of another colour.
-BARE = """
-from IPython.display import HTML
-
-HTML('''
-<div class="widget-slider">
-<span>bare</span> <canvas width="680" height="400" style="display: block"></canvas>
-<div class="noUi-base" style="width: 300px; height: 20px; background: silver">
-<div class="noUi-handle" style="width: 20px; height: 20px; background: black; touch-action: none"></div></div>
-</div>
-<script>
-for (const slider of document.querySelectorAll(".widget-slider:has(> canvas)")) {
-    const [canvas, base] = [slider.querySelector("canvas"), slider.querySelector(".noUi-base")];
-    const handle = base.firstElementChild;
-    const follow = ({clientX}) => {
-        const key = Math.round((clientX - base.getBoundingClientRect().left) / 300 * 40);
-        if (handle.ariaValueNow === String(key)) return;
-        handle.setAttribute("aria-valuenow", key);
-        handle.style.transform = `translateX(${7 * key}px)`;
-        const context = canvas.getContext("2d");
-        context.fillStyle = `hsl(${9 * key} 50% 50%)`;
-        context.fillRect(0, 0, 680, 400);
-        canvas.dispatchEvent(new CustomEvent("tp-paint", {bubbles: true, detail: {key, wanted: key}}));
-    };
-    handle.addEventListener("mousedown", () => document.addEventListener("mousemove", follow));
-    document.addEventListener("mouseup", () => document.removeEventListener("mousemove", follow));
-}
-</script>
-''')
-"""
-
-CELLS = {"bare": BARE, "ahead": AHEAD, "image": IMAGE, "interact": INTERACT, "ipympl": IPYMPL}
-
-# Notes the inputs, the slider's changes, and when each picture below `root` was on the screen.  The browser says so of
-# images; for a canvas a letter is put on the page with each painting, and the browser says when that was presented.
-WATCH = """
-([root, slider]) => {
-    if (!window.tpLog) {
-        window.tpLog = {};
-        for (const kind of ["keydown", "mousemove"])
-            document.addEventListener(kind, event => tpLog.inputs.push(event.timeStamp), {capture: true});
-        new PerformanceObserver(list => {
-            for (const {element, url, identifier, renderTime} of list.getEntries()) {
-                if (identifier.startsWith("painting")) {
-                    const painting = tpLog.paintings[identifier.split(" ")[1]];
-                    if (painting) tpLog.shown.push({...painting, time: renderTime});
-                } else if (tpLog.root.contains(element) && tpLog.before.get(element) !== url) {
-                    tpLog.shown.push({time: renderTime, image: true});
-                }
-            }
-        }).observe({type: "element"});
-        const corner = document.body.appendChild(document.createElement("div"));
-        corner.style = "position: fixed; left: 0; bottom: 0; font-size: 8px; z-index: 9999";
-        tpLog.count = 0;
-        const painted = what => {
-            tpLog.paintings[++tpLog.count] = {...what, painted: performance.now()};
-            const letter = document.createElement("p");
-            letter.setAttribute("elementtiming", "painting " + tpLog.count);
-            letter.textContent = "·";
-            corner.append(letter);
-            // One that has gone before it was presented is not reported.
-            if (corner.children.length > 12) corner.firstChild.remove();
-        };
-        document.addEventListener("tp-paint", ({detail}) => painted(detail));
-        const draw = CanvasRenderingContext2D.prototype.drawImage;
-        CanvasRenderingContext2D.prototype.drawImage = function (...args) {
-            if (this.canvas.closest("[class*=jupyter-matplotlib]") && tpLog.root.contains(this.canvas)) painted({});
-            return draw.apply(this, args);
-        };
-    }
-    const mark = node => node.querySelectorAll("img").forEach(image => (image.elementTiming = "picture"));
-    tpLog.observer?.disconnect();
-    tpLog.observer = new MutationObserver(() => mark(root));
-    tpLog.observer.observe(root, {subtree: true, childList: true});
-    mark(root);
-    const handle = slider.querySelector(".noUi-handle");
-    tpLog.steps?.disconnect();
-    tpLog.steps = new MutationObserver(() => tpLog.changes.push(tpLog.inputs.at(-1)));
-    tpLog.steps.observe(handle, {attributeFilter: ["aria-valuenow"]});
-    const before = new Map(Array.from(root.querySelectorAll("img"), image => [image, image.src]));
-    Object.assign(tpLog, {root, before, inputs: [], changes: [], shown: [], paintings: {}});
-}
-"""
-
-
-# The way of a hand: at each frame of the screen a mouse event, as the browser itself hands them on.  Those that
-# Playwright sends take two frames each.  Returns the events a second.
-DRAG = """
-([left, right, y, steps, seconds]) => new Promise(resolve => {
-    const start = performance.now();
-    let count = 0;
-    const move = () => {
-        const elapsed = performance.now() - start;
-        if (elapsed > 1000 * seconds) return resolve(1000 * count / elapsed);
-        const turn = count++ % (2 * steps);
-        const clientX = Math.round(left + (right - left) * (turn <= steps ? turn : 2 * steps - turn) / steps);
-        const about = {clientX, clientY: y, buttons: 1, bubbles: true, cancelable: true, view: window};
-        (document.elementFromPoint(clientX, y) ?? document.body).dispatchEvent(new MouseEvent("mousemove", about));
-        requestAnimationFrame(move);
-    };
-    requestAnimationFrame(move);
-})
-"""
 
 
 @contextmanager
@@ -242,6 +82,7 @@ def busy(cores: int) -> Iterator[None]:
 class Measured:
     """What was measured on one form at one load."""
 
+    cold: float = 0.0
     drawn: float = 0.0
     inputs: float = 0.0
     rate: float = 0.0
@@ -330,14 +171,30 @@ class Form:
 
     def measure(self, page: Page, cell: int, load: str, seconds: float, presses: int) -> None:
         """Drag the slider of the form, which is in that cell of the page, under a load."""
+        cold = self.grab_at_once(page, cell, seconds) if self.kind == "ahead" else 0
         grabs = [self.grab(page, cell, seconds, presses) for _ in range(GRABS if self.kind in DRAWN else 1)]
-        self.measured[load] = replace(Measured.median(grabs), drawn=grabs[0].drawn)
+        self.measured[load] = replace(Measured.median(grabs), drawn=grabs[0].drawn, cold=cold)
 
-    def grab(self, page: Page, cell: int, seconds: float, presses: int) -> Measured:
+    def grab_at_once(self, page: Page, cell: int, seconds: float) -> float:
+        """Return the frames a second of a drag for which nothing was drawn, and have everything forgotten again."""
+
+        def forget() -> None:
+            page.mouse.move(2, 2)
+            page.evaluate("() => document.activeElement.blur()")
+            page.wait_for_timeout(200)
+            lab.kernel(page, f"{self.name}_ahead.reset()")
+
+        forget()
+        rate = self.grab(page, cell, seconds, presses=0, warm=False).rate
+        forget()
+        return rate
+
+    def grab(self, page: Page, cell: int, seconds: float, presses: int, *, warm: bool = True) -> Measured:
+        """Drag the slider once."""
         self.look(page, cell)
         result = Measured()
         if self.kind == "ahead":
-            result.drawn = self.warm_up()
+            result.drawn = self.warm_up() if warm else 0
         elif self.kind != "bare":
             result.wait(self.press(presses))
             self.look(page, cell)
@@ -394,14 +251,15 @@ def write_notebook(path: Path, forms: list[Form]) -> None:
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=notebooks.METADATA), path)
 
 
-COLUMNS = ["drawn s", "input/s", "frames/s", "painted", "p50 ms", "p95 ms", "exact", "rest ms"]
-HEAD = "{:<22}{:<26}{:<9}" + "{:>8}{:>8}{:>9}{:>8}{:>7}{:>7}{:>6}{:>8}" * 2
+COLUMNS = ["at once", "drawn s", "input/s", "frames/s", "painted", "p50 ms", "p95 ms", "exact", "rest ms"]
+HEAD = "{:<22}{:<26}{:<9}" + "{:>8}{:>8}{:>8}{:>9}{:>8}{:>7}{:>7}{:>6}{:>8}" * 2
 
 
 def line(form: Form) -> str:
     cells = []
     for result in form.measured.values():
-        cells += [f"{result.drawn:.1f}" if form.kind == "ahead" else "", f"{result.inputs:.0f}", f"{result.rate:.1f}"]
+        cells += [f"{result.cold:.1f}", f"{result.drawn:.1f}"] if form.kind == "ahead" else ["", ""]
+        cells += [f"{result.inputs:.0f}", f"{result.rate:.1f}"]
         cells += [f"{result.painted:.1f}" if form.kind in DRAWN else "", f"{result.p50:.1f}", f"{result.p95:.1f}"]
         cells += [f"{result.exact:.0%}" if form.kind in DRAWN else ""]
         cells += [f"{result.rest:.0f}" if np.isfinite(result.rest) else ""]

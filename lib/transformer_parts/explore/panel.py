@@ -45,7 +45,8 @@ class Panel(ABC, Generic[Data]):
     Attributes
     ----------
     controls : dict of str to ipywidgets.Widget
-        The controls by name; the names are the keywords of `set` and of `compute`.
+        The controls by name; the names are the keywords of `set` and of `compute`.  A control that a hand moves has
+        its new value here when the hand rests.
     view : View
         The picture.
     picture : ipywidgets.Image

@@ -130,7 +130,7 @@ class Panel {
 
   /** Ask for the frames of a control. */
   want(name) {
-    if (!name || this.signal.aborted) return;
+    if (!name || this.signal.aborted || !globalThis.DecompressionStream) return;
     clearTimeout(this.hovering);
     this.near = name;
     const control = this.controls[name];
