@@ -26,8 +26,8 @@ Each is measured twice, on the machine as it is and with a process that spins fo
 - rest: milliseconds from the last event until the kernel's picture in full resolution is in place (none where it is
   the one that was there before).
 
-"bare" and "ahead" are grabbed three times, and each other number is the median of the three: a browser shows a picture
-at the next frame of its screen or at the one after that, and stays with it as long as the page is in motion.
+"ahead" is grabbed three times, and each other number is the median of the three: a browser shows a picture at the next
+frame of its screen or at the one after that, and stays with it as long as the page is in motion.
 """
 
 import argparse
@@ -172,7 +172,7 @@ class Form:
     def measure(self, page: Page, cell: int, load: str, seconds: float, presses: int) -> None:
         """Drag the slider of the form, which is in that cell of the page, under a load."""
         cold = self.grab_at_once(page, cell, seconds) if self.kind == "ahead" else 0
-        grabs = [self.grab(page, cell, seconds, presses) for _ in range(GRABS if self.kind in DRAWN else 1)]
+        grabs = [self.grab(page, cell, seconds, presses) for _ in range(GRABS if self.kind == "ahead" else 1)]
         self.measured[load] = replace(Measured.median(grabs), drawn=grabs[0].drawn, cold=cold)
 
     def grab_at_once(self, page: Page, cell: int, seconds: float) -> float:
@@ -283,7 +283,7 @@ def main() -> None:
     """Measure, print and keep the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--presses", type=int, default=4, help="arrow keys for each form that goes through the kernel")
-    parser.add_argument("--seconds", type=float, default=2, help="length of a drag")
+    parser.add_argument("--seconds", type=float, default=1.5, help="length of a drag")
     parser.add_argument("--panels", nargs="*", help="panels by class name; all by default")
     parser.add_argument("--forms", nargs="*", choices=[*CELLS][1:], default=[*CELLS][1:])
     parser.add_argument(

@@ -5,7 +5,7 @@ import hashlib
 import io
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -262,14 +262,24 @@ class Explorer:
 
     def drag(self, control: str, way: Sequence[float], pause: float = 0) -> None:
         """Take the handle of a slider with the mouse, lead it along a way (0 left, 1 right) and let go."""
+        with self.grabbed(control) as move:
+            move(way, pause)
+
+    @contextmanager
+    def grabbed(self, control: str) -> Iterator[Callable[[Sequence[float], float], None]]:
+        """Take the handle of a slider with the mouse; yield what leads it along a way; let go at the end."""
         self.slider(control).scroll_into_view_if_needed()
         bar, grip = self.slider(control).locator(".noUi-base").bounding_box(), self.handle(control).bounding_box()
         height = grip["y"] + grip["height"] / 2
+
+        def move(way: Sequence[float], pause: float = 0) -> None:
+            for part in way:
+                self.page.mouse.move(bar["x"] + part * bar["width"], height)
+                self.page.wait_for_timeout(pause)
+
         self.page.mouse.move(grip["x"] + grip["width"] / 2, height)
         self.page.mouse.down()
-        for part in way:
-            self.page.mouse.move(bar["x"] + part * bar["width"], height)
-            self.page.wait_for_timeout(pause)
+        yield move
         self.page.mouse.up()
 
     def record(self) -> None:

@@ -126,6 +126,60 @@ def test_presets_by_key_give_the_worked_numbers_and_reset_goes_back(explorer):
 
 
 @on_one_panel
+def test_a_way_there_and_back_ends_on_the_exact_picture(explorer):
+    control = explorer.moving_control()
+    explorer.drag(control, [0.0])
+    explorer.settle()
+    explorer.warm_up(control)
+    explorer.drag(control, [*ONE_WAY[:20], *ONE_WAY[20::-1], 0.0], pause=8)
+    explorer.settle()
+    assert explorer.value(control) == explorer.values(control)[0]
+
+
+@on_one_panel
+def test_what_moves_along_does_so_at_once_and_is_at_rest_as_the_kernel_has_it(explorer):
+    words = explorer.panel.get_by_label(explorer.twin.controls["reordering"].description, exact=True)
+    explorer.tell("{panel}.set(reordering='none')")
+    explorer.settle()
+    explorer.warm_up("first")
+    start = explorer.values("first").index(explorer.value("first"))
+    end = len(explorer.values("first")) - 1
+    way = np.linspace(start, end, 8) / end
+    with explorer.grabbed("first") as move:
+        move(way, pause=16)
+        moved_along = words.evaluate("select => select.selectedOptions[0].textContent")
+        # The hand rests, and the kernel follows; on the way back it keeps what has moved along.
+        explorer.page.wait_for_timeout(600)
+        move(way[::-1], pause=16)
+        explorer.settle()
+    explorer.settle()
+    assert explorer.ask("{panel}.controls['reordering'].value") == "swap"
+    assert words.evaluate("select => select.selectedIndex") == moved_along == 1
+
+
+@on_first_panels
+def test_a_button_has_the_last_word(explorer):
+    control = explorer.moving_control()
+    label, values = next(iter(explorer.twin.presets.items()))
+    button = explorer.panel.get_by_role("button", name=label, exact=True)
+    explorer.warm_up(control)
+    with explorer.grabbed(control) as move:
+        move([0.3, 0.35, 0.4], pause=16)
+        # Long enough for a value to be told, and too short for an answer.
+        explorer.page.wait_for_timeout(115)
+        move([0.5, 0.55, 0.6], pause=16)
+    button.scroll_into_view_if_needed()
+    box = button.bounding_box()
+    explorer.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    explorer.page.wait_for_timeout(300)
+    explorer.settle()
+    explorer.twin.reset()
+    explorer.twin.set(**values)
+    for name, value in values.items():
+        assert explorer.ask(f"{{panel}}.controls[{name!r}].value == {value!r}"), name
+
+
+@on_one_panel
 def test_an_error_is_shown_and_the_next_good_value_takes_it_away(explorer):
     control = explorer.moving_control()
     picture, numbers = explorer.shown(), explorer.numbers()

@@ -31,20 +31,25 @@ STAGE = """
 }
 """
 
-# A model of ipywidgets as far as it matters: what it was told to save, and the state that it was given.
+# A model of ipywidgets as far as it matters: what it has told itself, and the state that it was given.
 MODEL = """
 () => {
     class Model {
-        saved = [];
+        sent = [];
+        changes = {};
         state = {};
-        save_changes(...args) { this.saved.push(args); }
+        set(changes) { Object.assign(this.changes, changes); }
+        save_changes() { this.sync("patch", this, {attrs: this.changes}); this.changes = {}; }
+        sync(method, model, {attrs}) { this.sent.push(attrs); }
         set_state(state) { Object.assign(this.state, state); return Promise.resolve(); }
     }
     window.model = new Model();
-    window.may = true;
-    window.told = 0;
-    window.hold = new front.Hold(model, () => may, () => { told += 1; });
-    window.rest = (ms) => new Promise(resolve => setTimeout(resolve, ms));
+    window.late = false;
+    window.told = [];
+    window.hold = new front.Hold(model, () => told.push({...model.state, ...model.changes}), () => late);
+    window.own = () => Object.keys(model).filter(key => !["sent", "changes", "state"].includes(key));
+    window.rest = ms => new Promise(resolve => setTimeout(resolve, ms));
+    window.move = value => { model.set({value}); model.state.value = value; model.save_changes(); };
 }
 """
 
@@ -136,38 +141,39 @@ def test_what_was_under_way_when_the_store_was_cleared_does_not_come(stage):
 
 def test_a_value_is_told_when_the_hand_rests_and_once(held):
     assert held(
-        "async () => { for (let i = 0; i < 5; i += 1) { model.save_changes(i); await rest(20); }"
-        " const before = [...model.saved]; await rest(200); return [before, model.saved, told]; }"
-    ) == [[], [[4]], 1]
+        "async () => { for (let i = 0; i < 5; i += 1) { move(i); await rest(20); }"
+        " const before = [...told]; await rest(200); return [before, told, model.sent, model.changes]; }"
+    ) == [[], [{"value": 4}], [], {}]
 
 
-def test_without_frames_each_value_is_told(held):
+def test_what_waits_can_be_told_at_once(held):
     assert held(
-        "async () => { may = false; model.save_changes(1); model.save_changes(2);"
-        " const first = [...model.saved]; await rest(200); return [first, model.saved]; }"
-    ) == [[[1], [2]], [[1], [2]]]
+        "async () => { hold.pay(); move(3); hold.pay(); const first = [...told]; await rest(200);"
+        " return [first, told]; }"
+    ) == [[{"value": 3}], [{"value": 3}]]
 
 
 def test_what_the_kernel_says_of_an_earlier_value_does_not_move_a_hand(held):
     assert held(
-        "async () => { model.save_changes(); await model.set_state({value: 3, index: 2, max: 9});"
-        " const moving = {...model.state}; hold.pay(); await model.set_state({value: 4, index: 5});"
-        " return [moving, model.state]; }"
-    ) == [{"max": 9}, {"max": 9, "value": 4, "index": 5}]
+        "async () => { move(7); await model.set_state({value: 3, index: 2, max: 9}); const waiting = {...model.state};"
+        " hold.pay(); late = true; await model.set_state({value: 4}); const unanswered = {...model.state};"
+        " late = false; await model.set_state({value: 5, index: 6}); return [waiting, unanswered, model.state]; }"
+    ) == [{"value": 7, "max": 9}, {"value": 7, "max": 9}, {"value": 5, "index": 6, "max": 9}]
 
 
 def test_at_its_end_a_hold_tells_what_waits_and_leaves_no_trace(held):
-    assert held(
-        "async () => { model.save_changes(7); hold.end(); model.save_changes(8);"
-        " return [model.saved, Object.keys(model), told]; }"
-    ) == [[[7], [8]], ["saved", "state"], 1]
+    assert held("async () => { move(7); hold.end(); move(8); return [told, model.sent, own()]; }") == [
+        [{"value": 7}],
+        [{"value": 8}],
+        [],
+    ]
 
 
 def test_of_two_holds_the_later_one_counts(held):
     assert held(
-        "async () => { const later = new front.Hold(model, () => true); hold.end(); model.save_changes(1);"
-        " const before = [...model.saved]; later.end(); return [before, model.saved, Object.keys(model)]; }"
-    ) == [[], [[1]], ["saved", "state"]]
+        "async () => { const others = []; const later = new front.Hold(model, () => others.push(1), () => false);"
+        " hold.end(); move(1); const before = [...model.sent]; later.end(); return [before, others, told, own()]; }"
+    ) == [[], [1], [], []]
 
 
 def test_the_speaker_says_what_has_changed(blank):

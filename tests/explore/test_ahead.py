@@ -208,6 +208,7 @@ def test_a_value_that_is_told_gives_the_exact_frame_and_the_range_stays(panel, p
     content, _ = page.messages[-1]
     assert content == {
         "type": "rest",
+        "told": None,
         "at": {"height": 10, "extra": 1, "red": 0},
         "bytes": len(panel.picture.value),
         "numbers": panel.readout.value,
@@ -217,9 +218,59 @@ def test_a_value_that_is_told_gives_the_exact_frame_and_the_range_stays(panel, p
 
 
 def test_a_hand_that_rests_where_it_began_is_told_so(panel, page):
-    page.say(type="rested")
+    before = len(panel.computed)
+    page.say(type="rested", control="height", at=4, told="a")
+    ((content, _),) = page.messages
+    assert (content["type"], content["told"]) == ("rest", "a")
+    assert content["at"] == {"height": 4, "extra": 1, "red": 0}
+    assert len(panel.computed) == before
+
+
+@pytest.mark.parametrize(("control", "at", "value"), [("height", 8, 8), ("extra", 3, 1.5), ("red", 1, True)])
+def test_where_a_hand_rests_the_control_and_the_panel_are_brought(panel, page, control, at, value):
+    page.want(control)
+    page.idle()
+    page.messages.clear()
+    page.say(type="rested", control=control, at=at, told="a")
+    assert panel.state[control] is value or panel.state[control] == value
+    assert panel.picture.value == panel.frame()
+    ((content, _),) = page.messages
+    assert (content["type"], content["told"], content["at"][control]) == ("rest", "a", at)
+
+
+def test_a_button_that_was_pressed_later_has_the_last_word_though_it_was_heard_first(panel, page):
+    press = panel.widget.children[1].children[0].children[0].children[-1]
+    assert press.description == "Reset"
+    press.click()
+    page.messages.clear()
+    page.say(type="rested", control="height", at=8, told="a", presses=0)
+    assert (page.kinds(), page.messages[0][0]["told"], panel.state["height"]) == (["rest"], "a", 4)
+    page.say(type="rested", control="height", at=8, told="b", presses=1)
+    assert panel.state["height"] == 8
+
+
+def test_the_answer_comes_also_where_the_panel_cannot_follow(panel, page, logged):
+    page.say(type="rested", control="height", at=12, told="a")
     assert page.kinds() == ["rest"]
-    assert page.messages[0][0]["at"] == {"height": 4, "extra": 1, "red": 0}
+    assert page.messages[0][0]["told"] == "a"
+    assert "want another" in panel.status.value
+    logged.clear()
+
+
+def test_a_way_that_a_panel_does_not_take_back_gets_another_range():
+    """What moved along stays moved when its control comes back: the frames of the way there are not those of now."""
+    panel = Coupled()
+    page = Page(panel)
+    panel.set(red=True)
+    page.want("height")
+    page.idle()
+    page.say(type="rested", control="height", at=2, told="a")
+    assert panel.state["red"] is False
+    page.messages.clear()
+    page.say(type="rested", control="height", at=4, told="b")
+    assert page.kinds() == ["stale", "rest"]
+    assert page.messages[-1][0]["at"] == {"height": 4, "extra": 1, "red": 0}
+    assert panel.picture.value == panel.frame()
 
 
 def frame_of_another(**changes):
@@ -338,6 +389,7 @@ def test_nonsense_from_the_page_is_passed_over(panel, page):
         {"type": "want", "control": "width", "range": "1"},
         {"type": "leave"},
         {"type": "hand", "range": "1", "at": 4},
+        {"type": "rested"},
     )
     for content in nonsense:
         page.say(**content)

@@ -17,8 +17,10 @@ from contextlib import suppress
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from ipywidgets import Widget
+
 from transformer_parts.draw.pixel_runs import difference, packed
-from transformer_parts.explore.ranges import Range, place, twin_of
+from transformer_parts.explore.ranges import Range, bring, place, twin_of
 from transformer_parts.explore.readout import table
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ class Ahead:
         self._thread: Thread | None = None
         self._range: Range | None = None
         self._twin: Panel | None = None
+        self._told: str | None = None  # the page's name for the last value that it told
 
     def message(self, _widget: object, content: dict, _buffers: object) -> None:
         """Take a message of the page: a range is wanted; the hand lingers where no frame is, rests, or has left."""
@@ -55,9 +58,9 @@ class Ahead:
             elif kind == "hand" and of is not None and of.id == content.get("range"):
                 of.moved(content.get("at"))
                 self._go_on()
-            elif kind == "rested":
-                # After a way there and back no control has changed, and nothing else would say so.
-                self.rested()
+            elif kind == "rested" and content.get("control") in self._panel.controls:
+                self._told = content.get("told")
+                self._rest(self._panel.controls[content["control"]], content.get("at"), content.get("presses", 0))
             elif kind == "leave" and of is not None:
                 of.wanted = False
 
@@ -69,6 +72,14 @@ class Ahead:
         self._range.grabbed(at, pixels)
         self._range.wanted = True
         self._go_on()
+
+    def _rest(self, control: Widget, at: int, presses: int) -> None:
+        # Messages of several widgets overtake one another: a button that was pressed after this may have been heard
+        # before it, and has the last word.  After a way there and back nothing changes; the page waits for an answer.
+        if presses < self._panel.presses or place(control) == at:
+            self.rested()
+        else:
+            bring(control, at)
 
     def moved(self, control: str) -> None:
         """Take note of a control's new value: the frames of another one, or of another state, are of no use then."""
@@ -99,6 +110,7 @@ class Ahead:
         self._send(
             {
                 "type": "rest",
+                "told": self._told,
                 "at": {name: place(control) for name, control in self._panel.controls.items()},
                 "bytes": len(self._panel.picture.value),
                 "numbers": self._panel.readout.value,

@@ -8,7 +8,7 @@ import re
 from importlib.resources import files
 
 import anywidget
-from traitlets import Dict, Unicode
+from traitlets import Dict, Int, Unicode
 
 
 def _joined(*names: str) -> str:
@@ -29,3 +29,5 @@ class FrontEnd(anywidget.AnyWidget):
     #: Model id of the play button ("" if there is none) and the name of the control it moves.
     play = Unicode().tag(sync=True)
     plays = Unicode().tag(sync=True)
+    #: How often a button of the panel was pressed.
+    presses = Int().tag(sync=True)

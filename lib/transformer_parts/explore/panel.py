@@ -116,6 +116,11 @@ class Panel(ABC, Generic[Data]):
         return type(self).couple is not Panel.couple
 
     @property
+    def presses(self) -> int:
+        """How often a button was pressed."""
+        return self._front_end.presses
+
+    @property
     def state(self) -> dict[str, object]:
         """The value of each control."""
         return {name: control.value for name, control in self.controls.items()}
@@ -158,7 +163,8 @@ class Panel(ABC, Generic[Data]):
                 self._show(self.state)
             except Exception as error:
                 self._report(error)
-            self._ahead.rested()
+            finally:
+                self._ahead.rested()
 
     def _report(self, error: Exception) -> None:
         self.error = error
@@ -207,7 +213,9 @@ class Panel(ABC, Generic[Data]):
 
     def _press(self, values: State) -> None:
         try:
-            self.set(**values)
+            with self.lock:
+                self._front_end.presses += 1
+                self.set(**values)
         except Exception as error:
             self._report(error)
 

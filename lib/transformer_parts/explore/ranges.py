@@ -37,6 +37,14 @@ def place(control: widgets.Widget) -> int | None:
     return int(control.value) if isinstance(control, widgets.IntSlider | widgets.Checkbox) else None
 
 
+def bring(control: widgets.Widget, at: int) -> None:
+    """Bring a control to a place."""
+    if hasattr(control, "index"):
+        control.index = at
+    else:
+        control.value = type(control.value)(at)
+
+
 def coarse_to_fine(keys: Sequence[int]) -> Iterator[int]:
     """Yield all keys: every 2ⁿ-th, then the halves between, down to each.
 

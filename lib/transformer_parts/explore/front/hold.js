@@ -1,28 +1,30 @@
-// Between the hand and the kernel: a control whose frames are in the page need not tell the kernel each value it passes.
+// Between the hand and the kernel: the values that a control passes are not told, only the one on which the hand rests.
 //
-//     const hold = new Hold(control, () => …, () => …);     // may a value wait now?  A value that waited was told.
-//     hold.pay();                                           // what waits is told at once
-//     hold.end();                                           // from now on the control tells its values as ever
+//     const hold = new Hold(control, tell, isLate);    // two functions: tells the kernel the control's value; says
+//                                                      // whether what the kernel says is of an earlier one
+//     hold.pay();                                      // what waits is told at once
+//     hold.end();                                      // from now on the control tells its values as ever
 //
 // The kernel has to answer every message, and JupyterLab redraws its toolbar at each answer: told at every step, it
-// would take more of a frame's time than the picture does.
+// would take more of a frame's time than the picture does.  And a control of ipywidgets tells a value only when the one
+// before it was answered: a button that is pressed meanwhile would be heard first.
 
-const REST = 100; // milliseconds without a change after which a hand rests, and its value is told
+const PLACE = ["value", "index"]; // what of a control's state the hand moves
+const REST = 100; // milliseconds without a change after which a hand rests
 
 /** Keeps the values of a control, which is a model of ipywidgets, from the kernel until the hand rests. */
 export class Hold {
-  constructor(control, mayWait, ontold = () => {}) {
-    Object.assign(this, { control, ontold, waiting: null, timer: 0 });
-    this.save = (...args) => {
-      this.waiting = args;
-      if (!mayWait()) return this.pay();
+  constructor(control, tell, isLate) {
+    Object.assign(this, { control, tell, waits: false, timer: 0 });
+    this.save = () => {
+      this.waits = true;
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.pay(), REST);
     };
-    // What the kernel says of an earlier value is late: the hand has gone on.
-    this.take = ({ value, index, ...others }) => {
-      const late = this.waiting ? {} : { ...(value !== undefined && { value }), ...(index !== undefined && { index }) };
-      return this.original("set_state")({ ...others, ...late });
+    // What the kernel says of an earlier value does not move the hand.
+    this.take = (state) => {
+      const others = Object.fromEntries(Object.entries(state).filter(([name]) => !PLACE.includes(name)));
+      return this.original("set_state")(this.waits || isLate() ? others : state);
     };
     control.save_changes = this.save;
     control.set_state = this.take;
@@ -32,14 +34,15 @@ export class Hold {
     return Object.getPrototypeOf(this.control)[name].bind(this.control);
   }
 
-  /** Tell the kernel everything that has changed. */
   pay() {
     clearTimeout(this.timer);
-    if (!this.waiting) return;
-    const args = this.waiting;
-    this.waiting = null;
-    this.original("save_changes")(...args);
-    this.ontold();
+    if (!this.waits) return;
+    this.waits = false;
+    // The control takes its changes for told.
+    this.control.sync = () => {};
+    this.original("save_changes")();
+    delete this.control.sync;
+    this.tell();
   }
 
   end() {

@@ -31,7 +31,8 @@ class Panel {
   static async open(model, el, signal) {
     const widget = (id) => (id ? model.widget_manager.get_model(id) : null);
     const panel = new Panel();
-    Object.assign(panel, { model, el, signal, root: el, range: null, hold: null, near: null, moves: 0 });
+    Object.assign(panel, { model, el, signal, root: el, range: null, hold: null, near: null, moves: 0, told: null, presses: 0 });
+    panel.carried = new Set();
     panel.controls = {};
     for (const [name, id] of Object.entries(model.get("controls"))) panel.controls[name] = await widget(id);
     panel.picture = await widget(model.get("picture"));
@@ -68,7 +69,7 @@ class Panel {
     this.screen = new Screen(canvas, this.store, (key) => {
       const { numbers, along } = this.store.about(key);
       this.readout.set("value", numbers);
-      for (const [name, at] of Object.entries(along)) put(this.controls[name], at);
+      for (const [name, at] of Object.entries(along)) this.carry(name, at);
       canvas.dispatchEvent(new CustomEvent("tp-paint", { bubbles: true, detail: { key, wanted: this.screen.wanted } }));
     });
     this.speaker = new Speaker(region, this.readout.get("value"));
@@ -82,6 +83,13 @@ class Panel {
     this.quietTable();
   }
 
+  /** Move another control along, on the page alone. */
+  carry(name, at) {
+    if (!Number.isFinite(at) || at === place(this.controls[name])) return;
+    this.carried.add(name);
+    put(this.controls[name], at);
+  }
+
   listen() {
     const { root, signal } = this;
     for (const [name, control] of Object.entries(this.controls)) {
@@ -93,6 +101,9 @@ class Panel {
     on("pointerover", (event) => this.hover(this.nameAt(event.target)));
     // A slider that is pressed beside its handle has its new value a moment later.
     on("pointerdown", (event) => setTimeout(() => this.want(this.nameAt(event.target))));
+    on("click", ({ target }) => {
+      if (target.closest(".tp-bar button")) this.presses = Math.max(this.presses, this.model.get("presses")) + 1;
+    });
     on("focusin", (event) => this.want(this.nameAt(event.target)));
     root.addEventListener("pointerleave", () => this.leave(), { signal });
     root.addEventListener("focusout", () => this.leave(), { signal });
@@ -102,7 +113,7 @@ class Panel {
     }
     // A page keeps the frames of one range, whichever panel's.
     document.addEventListener(NEW_RANGE, ({ detail }) => detail !== this.range?.id && this.giveWay(), { signal });
-    signal.addEventListener("abort", () => this.hold?.end());
+    signal.addEventListener("abort", () => this.letGo());
   }
 
   elsewhere({ target }) {
@@ -130,25 +141,34 @@ class Panel {
 
   /** Ask for the frames of a control. */
   want(name) {
-    if (!name || this.signal.aborted || !globalThis.DecompressionStream) return;
+    const control = this.controls[name];
+    if (!control || this.signal.aborted || !globalThis.DecompressionStream || !Number.isFinite(place(control))) return;
     clearTimeout(this.hovering);
     this.near = name;
-    const control = this.controls[name];
+    if (this.hold?.control !== control) {
+      this.hold?.end();
+      this.hold = new Hold(control, () => this.tell(name), () => this.told !== null);
+    }
     if (this.range?.control !== name) {
       this.forget();
       this.range = { id: `${Math.random()}`, control: name };
       this.screen.begin(place(control));
       document.dispatchEvent(new CustomEvent(NEW_RANGE, { detail: this.range.id }));
     }
-    this.hold ??= this.holdOf(control);
     const [at, pixels, ratio] = [place(control), this.track(name), window.devicePixelRatio > 1 ? 2 : 1];
-    this.model.send({ type: "want", range: this.range.id, control: name, at, pixels, ratio });
+    this.say({ type: "want", range: this.range.id, control: name, at, pixels, ratio });
   }
 
-  /** Keep the control's values from the kernel while there are frames; when they are told, it says what it shows. */
-  holdOf(control) {
-    const hasFrames = () => this.store.frames.size > 0;
-    return new Hold(control, hasFrames, () => this.model.send({ type: "rested" }));
+  /** Tell the kernel on which value of a control the hand rests. */
+  tell(name) {
+    this.told = `${Math.random()}`;
+    const presses = Math.max(this.presses, this.model.get("presses"));
+    this.say({ type: "rested", control: name, at: place(this.controls[name]), told: this.told, presses });
+  }
+
+  say(message) {
+    // A kernel that has gone hears nothing.
+    if (this.picture.comm_live) this.model.send(message);
   }
 
   /** The length of a slider's track: how many values a pointer can tell apart. */
@@ -163,9 +183,8 @@ class Panel {
     setTimeout(() => {
       if (this.signal.aborted || this.root.matches(":hover, :focus-within") || this.play?.get("playing")) return;
       this.near = null;
-      this.hold?.end();
-      this.hold = null;
-      this.model.send({ type: "leave" });
+      this.letGo();
+      this.say({ type: "leave" });
     }, 50);
   }
 
@@ -179,7 +198,7 @@ class Panel {
   }
 
   ask(at) {
-    if (this.range && !this.signal.aborted) this.model.send({ type: "hand", range: this.range.id, at });
+    if (this.range && !this.signal.aborted) this.say({ type: "hand", range: this.range.id, at });
   }
 
   message(content, buffers) {
@@ -195,22 +214,32 @@ class Panel {
   /** Another panel on the page has the frames now. */
   giveWay() {
     if (!this.range) return;
+    this.letGo();
     this.forget();
-    this.model.send({ type: "leave" });
+    this.say({ type: "leave" });
+  }
+
+  letGo() {
+    this.hold?.end();
+    this.hold = null;
   }
 
   /** Other controls have changed: the frames are of no use, the last one stays until the kernel's picture has come. */
   forget() {
-    this.hold?.end();
-    this.range = this.hold = null;
+    this.range = null;
     this.store.clear();
   }
 
   /** The kernel says that image and table are those of these places of the controls. */
-  async rest({ at, bytes, numbers }) {
-    const { moves } = this;
+  async rest({ at, bytes, numbers, told }) {
+    if (told === this.told) this.told = null;
+    if (this.told !== null || this.hold?.waits) return;
+    // What has moved along on the page may stay in the kernel, and a value may be refused there.
+    for (const name of [...this.carried, this.range?.control]) this.carry(name, at[name]);
+    this.carried.clear();
     const here = Object.entries(at).every(([name, key]) => key === null || key === place(this.controls[name]));
     if (!here) return;
+    const { moves } = this;
     await this.pictureOf(bytes);
     if (moves !== this.moves || this.signal.aborted) return;
     this.readout.set("value", numbers);
