@@ -31,8 +31,10 @@ class Panel {
   static async open(model, el, signal) {
     const widget = (id) => (id ? model.widget_manager.get_model(id) : null);
     const panel = new Panel();
-    Object.assign(panel, { model, el, signal, root: el, range: null, hold: null, near: null, moves: 0, told: null, presses: 0 });
-    panel.carried = new Set();
+    Object.assign(panel, { model, el, signal, root: el, range: null, hold: null, near: null });
+    // How often something has moved; the name of the value that was told and not answered; how often a button was
+    // pressed; and the controls that frames have moved along.
+    Object.assign(panel, { moves: 0, told: null, presses: 0, carried: new Set() });
     panel.controls = {};
     for (const [name, id] of Object.entries(model.get("controls"))) panel.controls[name] = await widget(id);
     panel.picture = await widget(model.get("picture"));
@@ -117,7 +119,7 @@ class Panel {
   }
 
   elsewhere({ target }) {
-    if (this.nameAt(target) !== this.range?.control) this.hold?.pay();
+    if (this.controls[this.nameAt(target)] !== this.hold?.control) this.hold?.pay();
   }
 
   follow(widget, events, listener) {
