@@ -46,7 +46,12 @@ MODEL = """
     window.model = new Model();
     window.late = false;
     window.told = [];
-    window.hold = new front.Hold(model, () => told.push({...model.state, ...model.changes}), () => late);
+    window.stamp = 0;
+    window.hold = new front.Hold(model, {
+        stamp: () => stamp,
+        tell: known => told.push({...model.state, ...model.changes, known}),
+        isLate: () => late,
+    });
     window.own = () => Object.keys(model).filter(key => !["sent", "changes", "state"].includes(key));
     window.rest = ms => new Promise(resolve => setTimeout(resolve, ms));
     window.move = value => { model.set({value}); model.state.value = value; model.save_changes(); };
@@ -143,14 +148,18 @@ def test_a_value_is_told_when_the_hand_rests_and_once(held):
     assert held(
         "async () => { for (let i = 0; i < 5; i += 1) { move(i); await rest(20); }"
         " const before = [...told]; await rest(200); return [before, told, model.sent, model.changes]; }"
-    ) == [[], [{"value": 4}], [], {}]
+    ) == [[], [{"value": 4, "known": 0}], [], {}]
 
 
 def test_what_waits_can_be_told_at_once(held):
     assert held(
         "async () => { hold.pay(); move(3); hold.pay(); const first = [...told]; await rest(200);"
         " return [first, told]; }"
-    ) == [[{"value": 3}], [{"value": 3}]]
+    ) == [[{"value": 3, "known": 0}], [{"value": 3, "known": 0}]]
+
+
+def test_with_a_value_goes_what_was_known_when_it_was_saved(held):
+    assert held("() => { stamp = 3; move(1); stamp = 4; hold.pay(); return told; }") == [{"value": 1, "known": 3}]
 
 
 def test_what_the_kernel_says_of_an_earlier_value_does_not_move_a_hand(held):
@@ -163,7 +172,7 @@ def test_what_the_kernel_says_of_an_earlier_value_does_not_move_a_hand(held):
 
 def test_at_its_end_a_hold_tells_what_waits_and_leaves_no_trace(held):
     assert held("async () => { move(7); hold.end(); move(8); return [told, model.sent, own()]; }") == [
-        [{"value": 7}],
+        [{"value": 7, "known": 0}],
         [{"value": 8}],
         [],
     ]
@@ -171,7 +180,8 @@ def test_at_its_end_a_hold_tells_what_waits_and_leaves_no_trace(held):
 
 def test_of_two_holds_the_later_one_counts(held):
     assert held(
-        "async () => { const others = []; const later = new front.Hold(model, () => others.push(1), () => false);"
+        "async () => { const others = []; const later = new front.Hold(model, {stamp: () => 0,"
+        " tell: () => others.push(1), isLate: () => false});"
         " hold.end(); move(1); const before = [...model.sent]; later.end(); return [before, others, told, own()]; }"
     ) == [[], [1], [], []]
 

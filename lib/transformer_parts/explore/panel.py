@@ -214,8 +214,11 @@ class Panel(ABC, Generic[Data]):
     def _press(self, values: State) -> None:
         try:
             with self.lock:
-                self._front_end.presses += 1
-                self.set(**values)
+                try:
+                    self.set(**values)
+                finally:
+                    # Last, so that what the page makes of the new values is told with the count from before.
+                    self._front_end.presses += 1
         except Exception as error:
             self._report(error)
 

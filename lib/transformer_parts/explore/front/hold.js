@@ -1,7 +1,10 @@
 // Between the hand and the kernel: the values that a control passes are not told, only the one on which the hand rests.
 //
-//     const hold = new Hold(control, tell, isLate);    // two functions: tells the kernel the control's value; says
-//                                                      // whether what the kernel says is of an earlier one
+//     const hold = new Hold(control, {
+//       stamp,                                         // returns what goes with a value that is saved now
+//       tell,                                          // tells the kernel the control's value, with that
+//       isLate,                                        // whether what the kernel says is of an earlier value
+//     });
 //     hold.pay();                                      // what waits is told at once
 //     hold.end();                                      // from now on the control tells its values as ever
 //
@@ -14,10 +17,11 @@ const REST = 100; // milliseconds without a change after which a hand rests
 
 /** Keeps the values of a control, which is a model of ipywidgets, from the kernel until the hand rests. */
 export class Hold {
-  constructor(control, tell, isLate) {
-    Object.assign(this, { control, tell, waits: false, timer: 0 });
+  constructor(control, { stamp, tell, isLate }) {
+    Object.assign(this, { control, tell, stamp: null, waits: false, timer: 0 });
     this.save = () => {
       this.waits = true;
+      this.stamp = stamp();
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.pay(), REST);
     };
@@ -42,7 +46,7 @@ export class Hold {
     this.control.sync = () => {};
     this.original("save_changes")();
     delete this.control.sync;
-    this.tell();
+    this.tell(this.stamp);
   }
 
   end() {

@@ -32,9 +32,9 @@ class Panel {
     const widget = (id) => (id ? model.widget_manager.get_model(id) : null);
     const panel = new Panel();
     Object.assign(panel, { model, el, signal, root: el, range: null, hold: null, near: null });
-    // How often something has moved; the name of the value that was told and not answered; how often a button was
-    // pressed; and the controls that frames have moved along.
-    Object.assign(panel, { moves: 0, told: null, presses: 0, carried: new Set() });
+    // How often something has moved, the name of the value that was told and not answered, and the controls that may
+    // be elsewhere in the kernel: frames have moved them along, or their value was told.
+    Object.assign(panel, { moves: 0, told: null, carried: new Set() });
     panel.controls = {};
     for (const [name, id] of Object.entries(model.get("controls"))) panel.controls[name] = await widget(id);
     panel.picture = await widget(model.get("picture"));
@@ -103,9 +103,6 @@ class Panel {
     on("pointerover", (event) => this.hover(this.nameAt(event.target)));
     // A slider that is pressed beside its handle has its new value a moment later.
     on("pointerdown", (event) => setTimeout(() => this.want(this.nameAt(event.target))));
-    on("click", ({ target }) => {
-      if (target.closest(".tp-bar button")) this.presses = Math.max(this.presses, this.model.get("presses")) + 1;
-    });
     on("focusin", (event) => this.want(this.nameAt(event.target)));
     root.addEventListener("pointerleave", () => this.leave(), { signal });
     root.addEventListener("focusout", () => this.leave(), { signal });
@@ -149,7 +146,11 @@ class Panel {
     this.near = name;
     if (this.hold?.control !== control) {
       this.hold?.end();
-      this.hold = new Hold(control, () => this.tell(name), () => this.told !== null);
+      this.hold = new Hold(control, {
+        stamp: () => this.model.get("presses"),
+        tell: (presses) => this.tell(name, presses),
+        isLate: () => this.told !== null,
+      });
     }
     if (this.range?.control !== name) {
       this.forget();
@@ -161,10 +162,10 @@ class Panel {
     this.say({ type: "want", range: this.range.id, control: name, at, pixels, ratio });
   }
 
-  /** Tell the kernel on which value of a control the hand rests. */
-  tell(name) {
+  /** Tell the kernel on which value of a control the hand rests, and how many presses of buttons it knew of. */
+  tell(name, presses) {
     this.told = `${Math.random()}`;
-    const presses = Math.max(this.presses, this.model.get("presses"));
+    this.carried.add(name);
     this.say({ type: "rested", control: name, at: place(this.controls[name]), told: this.told, presses });
   }
 
@@ -236,8 +237,8 @@ class Panel {
   async rest({ at, bytes, numbers, told }) {
     if (told === this.told) this.told = null;
     if (this.told !== null || this.hold?.waits) return;
-    // What has moved along on the page may stay in the kernel, and a value may be refused there.
-    for (const name of [...this.carried, this.range?.control]) this.carry(name, at[name]);
+    // What has moved along on the page may stay in the kernel, and a value that was told may be refused there.
+    for (const name of this.carried) this.carry(name, at[name]);
     this.carried.clear();
     const here = Object.entries(at).every(([name, key]) => key === null || key === place(this.controls[name]));
     if (!here) return;
