@@ -12,7 +12,7 @@ The explorers of a notebook stand on a page of their own, each form of a picture
 
 Each is measured twice, on the machine as it is and with a process that spins for each core.
 
-- at once: frames/s of a drag that begins when the pointer has been over the slider for a third of a second.
+- at once: frames/s of a drag that begins when the pointer has been over the slider for a third of a second (idle).
 - drawn: seconds that the pointer was over the slider at first, until all frames in its reach were drawn, at most 10.
 - frames/s: the pointer leads the handle to and fro over its whole bar, on to another value at each frame of the screen;
   counted are pictures presented that differ from the one before, without the first 300 ms of the grab.
@@ -82,7 +82,7 @@ def busy(cores: int) -> Iterator[None]:
 class Measured:
     """What was measured on one form at one load."""
 
-    cold: float = 0.0
+    cold: float = float("nan")
     drawn: float = 0.0
     inputs: float = 0.0
     rate: float = 0.0
@@ -171,7 +171,7 @@ class Form:
 
     def measure(self, page: Page, cell: int, load: str, seconds: float, presses: int) -> None:
         """Drag the slider of the form, which is in that cell of the page, under a load."""
-        cold = self.grab_at_once(page, cell, seconds) if self.kind == "ahead" else 0
+        cold = self.grab_at_once(page, cell, seconds) if self.kind == "ahead" and load == "idle" else np.nan
         grabs = [self.grab(page, cell, seconds, presses) for _ in range(GRABS if self.kind == "ahead" else 1)]
         self.measured[load] = replace(Measured.median(grabs), drawn=grabs[0].drawn, cold=cold)
 
@@ -258,7 +258,8 @@ HEAD = "{:<22}{:<26}{:<9}" + "{:>8}{:>8}{:>8}{:>9}{:>8}{:>7}{:>7}{:>6}{:>8}" * 2
 def line(form: Form) -> str:
     cells = []
     for result in form.measured.values():
-        cells += [f"{result.cold:.1f}", f"{result.drawn:.1f}"] if form.kind == "ahead" else ["", ""]
+        cells += [f"{result.cold:.1f}" if np.isfinite(result.cold) else ""]
+        cells += [f"{result.drawn:.1f}" if form.kind == "ahead" else ""]
         cells += [f"{result.inputs:.0f}", f"{result.rate:.1f}"]
         cells += [f"{result.painted:.1f}" if form.kind in DRAWN else "", f"{result.p50:.1f}", f"{result.p95:.1f}"]
         cells += [f"{result.exact:.0%}" if form.kind in DRAWN else ""]
