@@ -115,8 +115,7 @@ def test_pictures_do_not_shine_through_one_another(stage):
 
 
 def test_until_it_is_here_the_nearest_on_the_way_is_shown_and_none_beyond(stage):
-    run = stage
-    assert run(
+    assert stage(
         "async () => { await Promise.all([10, 30, 60].map(put)); screen.begin(10); screen.show(50);"
         " const first = [...painted]; await put(50); return [first, painted]; }"
     ) == [[30], [30, 50]]

@@ -54,7 +54,9 @@ class Ahead:
         with self._panel.lock:
             kind, of = content.get("type"), self._range
             if kind == "want" and content.get("control") in self._panel.controls:
-                self._want(**{name: value for name, value in content.items() if name != "type"})
+                self._want(content["range"], content["control"], content.get("ratio", 1))
+                self._range.grabbed(content.get("at"), content.get("pixels"))
+                self._go_on()
             elif kind == "hand" and of is not None and of.id == content.get("range"):
                 of.moved(content.get("at"))
                 self._go_on()
@@ -64,14 +66,12 @@ class Ahead:
             elif kind == "leave" and of is not None:
                 of.wanted = False
 
-    def _want(self, *, range: str, control: str, at: int, pixels: int = 0, ratio: int = 1) -> None:
-        if self._range is None or self._range.id != range:
+    def _want(self, range_id: str, control: str, ratio: int) -> None:
+        if self._range is None or self._range.id != range_id:
             if self._panel.couples and self._twin is None:
                 self._twin = twin_of(self._panel)
-            self._range = Range(range, self._panel, control, ratio, self._twin)
-        self._range.grabbed(at, pixels)
+            self._range = Range(range_id, self._panel, control, ratio, self._twin)
         self._range.wanted = True
-        self._go_on()
 
     def _rest(self, control: Widget, at: int, presses: int) -> None:
         # Messages of several widgets overtake one another: a button that was pressed after this may have been heard

@@ -73,8 +73,8 @@ def in_reach(count: int, hand: int, pixels: int | None) -> list[int]:
     if not pixels or count <= pixels:
         return list(range(count))
     length = (count - 1) / pixels
-    places = {floor(hand + k * length + 0.5) for k in range(-pixels, pixels + 1)}
-    return sorted({0, count - 1, *(place for place in places if 0 <= place < count)})
+    reached = {floor(hand + k * length + 0.5) for k in range(-pixels, pixels + 1)}
+    return sorted({0, count - 1, *(i for i in reached if 0 <= i < count)})
 
 
 class Range:

@@ -27,6 +27,7 @@ async function unpacked(bytes) {
 /** Pictures and their tables by key. */
 export class FrameStore {
   constructor() {
+    this.onput = () => {}; // called when a picture has come
     this.clear();
   }
 
@@ -40,7 +41,7 @@ export class FrameStore {
       if (frames !== this.frames) return;
       frames.set(key, { ...runs, ...about });
       if (size) this.begin(runs, size);
-      this.onput(key);
+      this.onput();
     });
     return this.arrival;
   }
@@ -85,7 +86,6 @@ export class FrameStore {
     this.frames = new Map(); // key → {colours, lengths, numbers, along}
     this.image = this.pixels = this.first = null;
     this.arrival = Promise.resolve();
-    this.onput ??= () => {};
   }
 }
 
