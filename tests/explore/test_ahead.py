@@ -420,6 +420,7 @@ def order(range_, most=4):
 
 def test_what_is_near_the_hand_comes_first_and_then_an_even_choice(panel):
     range_ = ranges.Range("1", panel, "height", 1, None)
+    range_.grabbed(4, None)
     range_.moved(20)
     assert order(range_, most=8) == [20, 18, 16, 14, 10, 0, 8, 4]
 

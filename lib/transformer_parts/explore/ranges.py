@@ -109,7 +109,7 @@ class Range:
         self._rank = {key: i for i, key in enumerate(self._order)}
         self._states: dict[int, dict] = {}
         self._twin = twin
-        self.grabbed(place(panel.controls[control]), None)
+        self._hand, self._left = 0, []  # until the hand has grabbed it
 
     def state(self, key: int) -> dict[str, object] | None:
         """Return the state of all controls once this one is at a place; None where the panel cannot get there."""
