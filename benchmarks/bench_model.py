@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 
 from transformer_parts.models import weights
 from transformer_parts.models.generation import Session, generate
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.smollm2 import load_model
+from transformer_parts.models.weights import GGUFFile
 
 try:
     import torch

@@ -17,10 +17,9 @@ for _name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from transformer_parts.maths.residual_statistics import initialized
+from transformer_parts.maths.residual_stream import initialized
 from transformer_parts.maths.stack import StackConfig
-from transformer_parts.maths.training import Plan, train
-from transformer_parts.maths.training_task import repeated_segments
+from transformer_parts.maths.training import Plan, repeated_segments, train
 
 try:
     import torch

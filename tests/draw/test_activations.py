@@ -6,11 +6,24 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from transformer_parts.draw.activations import LOOKS, REACH, Curves, CurvesView
-from transformer_parts.draw.activations_units import MOST_COLUMNS, Units, UnitsView
-from transformer_parts.maths.activations import relu_derivative, silu_derivative
-from transformer_parts.maths.activations_extremes import Extreme
-from transformer_parts.maths.activations_units import dead_units, fraction_dead, random_units, slope_rms
+from transformer_parts.draw.activations import (
+    LOOKS,
+    MOST_COLUMNS,
+    REACH,
+    ActivationCurvesView,
+    Curves,
+    DeadUnitsView,
+    Units,
+)
+from transformer_parts.maths.activations import (
+    Extreme,
+    dead_units,
+    fraction_dead,
+    random_units,
+    relu_derivative,
+    silu_derivative,
+    slope_rms,
+)
 
 
 def curves(at=1.0, scale=1.0, furthest=None) -> Curves:
@@ -31,7 +44,7 @@ def curves(at=1.0, scale=1.0, furthest=None) -> Curves:
 
 
 def test_curves_and_marks_stand_at_the_numbers():
-    view, data = CurvesView(), curves(at=-2.3)
+    view, data = ActivationCurvesView(), curves(at=-2.3)
     view.frame(data)
     for lines, marks, values, points in (
         (view.value_lines, view.value_marks, data.values, data.values_at),
@@ -53,15 +66,15 @@ def test_curves_are_told_apart_without_colour():
 
 @pytest.mark.parametrize("scale", [4.7e-4, 0.02, 1.0, 8.0, 0.0])
 def test_the_difference_fits_its_axes_in_coarse_steps(scale):
-    view = CurvesView().update(curves(scale=scale))
+    view = ActivationCurvesView().update(curves(scale=scale))
     low, high = view.difference_axes.get_ylim()
     assert low < -scale <= scale < high
-    same = CurvesView().update(curves(scale=0.99 * scale))
+    same = ActivationCurvesView().update(curves(scale=0.99 * scale))
     assert same.difference_axes.get_ylim() == (low, high)
 
 
 def test_a_place_beyond_the_picture_is_not_ringed():
-    view = CurvesView().update(curves(furthest=Extreme(8.0, 1.0)))
+    view = ActivationCurvesView().update(curves(furthest=Extreme(8.0, 1.0)))
     assert len(view.furthest_mark.get_xdata()) == 0
 
 
@@ -87,7 +100,7 @@ def units(bias=-1.0, n_units=60, random=True) -> Units:
 
 
 def test_spans_slopes_and_counts_stand_at_the_numbers():
-    view, data = UnitsView(), units()
+    view, data = DeadUnitsView(), units()
     view.frame(data)
     high, edges, low = view.spans.get_data()
     assert_allclose(edges, np.linspace(0, 1, 61))
@@ -105,7 +118,7 @@ def test_spans_slopes_and_counts_stand_at_the_numbers():
 
 @pytest.mark.parametrize("bias", [-6.0, -2.0, -1.0, 3.0])
 def test_the_dead_are_the_units_right_of_the_border(bias):
-    view, data = UnitsView(), units(bias)
+    view, data = DeadUnitsView(), units(bias)
     view.frame(data)
     (area, _), (edge, _) = view.dead_areas, view.edges
     assert area.get_x() == pytest.approx(1 - data.fraction)
@@ -118,7 +131,7 @@ def test_the_dead_are_the_units_right_of_the_border(bias):
 
 
 def test_of_many_units_some_are_drawn_in_their_places():
-    view, data = UnitsView(), units(n_units=2 * MOST_COLUMNS + 1)
+    view, data = DeadUnitsView(), units(n_units=2 * MOST_COLUMNS + 1)
     view.frame(data)
     high, edges, _ = view.spans.get_data()
     assert len(high) == 129  # every third
@@ -129,7 +142,7 @@ def test_of_many_units_some_are_drawn_in_their_places():
 
 
 def test_what_is_not_random_has_no_expectation():
-    view = UnitsView()
+    view = DeadUnitsView()
     view.frame(units())
     view.frame(units(random=False))
     assert len(view.expected_line.get_xdata()) == 0
@@ -138,8 +151,8 @@ def test_what_is_not_random_has_no_expectation():
 @pytest.mark.parametrize(
     ("view", "data", "other", "names"),
     [
-        (CurvesView, curves(), curves(-1.5, 0.02), "at values_at slopes_at compared_at difference furthest"),
-        (UnitsView, units(), units(-2.5), "lowest highest slopes dead bias"),
+        (ActivationCurvesView, curves(), curves(-1.5, 0.02), "at values_at slopes_at compared_at difference furthest"),
+        (DeadUnitsView, units(), units(-2.5), "lowest highest slopes dead bias"),
     ],
 )
 def test_what_differs_is_drawn(view, data, other, names):

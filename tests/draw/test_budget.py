@@ -1,10 +1,21 @@
 """budget: what the bars, dots and labels of the tally show is the data."""
 
+import numpy as np
 import pytest
 
-from transformer_parts.draw.budget import LOOKS, ROWS, TallyView, TwoTallies
+from transformer_parts.draw.budget import (
+    LOOKS,
+    ROWS,
+    BudgetCostView,
+    BudgetTallyView,
+    BudgetWidthsView,
+    Cost,
+    Layer,
+    TwoTallies,
+    Widths,
+)
 from transformer_parts.maths import budget
-from transformer_parts.maths.budget import DecoderConfig, Tally, count
+from transformer_parts.maths.budget import DecoderConfig, Tally, count, equal_budget_d_ff, llama_d_ff, match_budget
 
 ONE = Tally(embedding=200, positions=100, attention=300, feed_forward=250, norms=50, head=100)
 OTHER = Tally(attention=256, feed_forward=384, norms=16)
@@ -30,7 +41,7 @@ def two(model, reference=OTHER):
 
 @pytest.fixture
 def view():
-    return TallyView()
+    return BudgetTallyView()
 
 
 def bar(decoder):
@@ -112,3 +123,122 @@ def test_dots_of_every_size_stand_within_the_axes(view, layers):
     low, high = view.parts.get_xlim()
     assert low <= 1
     assert count(large).total <= high
+
+
+CONTEXTS = np.array([1, 16, 256])
+COST = Cost(
+    contexts=CONTEXTS,
+    cache=CONTEXTS * 2e5,
+    full_cache=CONTEXTS * 6e5,
+    weights=10**9,
+    weight_flops=10**9 - 7,
+    attention_flops=CONTEXTS * 5e5,
+    context=16,
+    context_cache=32 * 10**5,
+    context_full_cache=96 * 10**5,
+    context_attention_flops=8 * 10**6,
+    parameters=5 * 10**8,
+    full_parameters=6 * 10**8,
+    token_cache=2 * 10**5,
+)
+
+
+@pytest.fixture
+def view_of_budget_cost():
+    return BudgetCostView().update(COST)
+
+
+def test_lines_are_the_data(view_of_budget_cost):
+    for line, values in (
+        (view_of_budget_cost.cache, COST.cache),
+        (view_of_budget_cost.full_cache, COST.full_cache),
+        (view_of_budget_cost.attention_flops, COST.attention_flops),
+    ):
+        assert np.array_equal(line.get_xdata(), CONTEXTS)
+        assert np.array_equal(line.get_ydata(), values)
+    assert list(view_of_budget_cost.weights.get_ydata()) == [COST.weights] * 2
+    assert list(view_of_budget_cost.weight_flops.get_ydata()) == [COST.weight_flops] * 2
+
+
+def test_marks_stand_on_their_lines_at_the_context(view_of_budget_cost):
+    assert len(view_of_budget_cost.marks) == 5
+    for line, mark in view_of_budget_cost.marks.items():
+        (x,), (y,) = mark.get_data()
+        assert x == COST.context
+        assert y == pytest.approx(np.interp(x, line.get_xdata(), line.get_ydata()))
+    assert all(list(place.get_xdata()) == [COST.context] * 2 for place in view_of_budget_cost.places)
+
+
+def widths(d_model=4096, plain=4, multiplier=1.3, multiple_of=1024):
+    d_ff = plain * d_model
+    rule = llama_d_ff(d_model, multiple_of=multiple_of, multiplier=multiplier)
+
+    def layer(kind, matrices, width):
+        return Layer(matrices, width, match_budget(kind, d_model, width, reference_d_ff=d_ff))
+
+    equal = equal_budget_d_ff(d_ff)
+    layers = (layer("mlp", 2, d_ff), *(layer("gated", 3, width) for width in (d_ff, int(equal), rule.d_ff)))
+    return Widths(d_model, d_ff, equal, layers, equal_budget_d_ff(rule.plain), rule, multiplier, multiple_of)
+
+
+@pytest.fixture
+def view_of_budget_d_ff():
+    return BudgetWidthsView()
+
+
+def lengths(view_of_budget_d_ff):
+    return [[matrix.get_width() for matrix in matrices] for matrices in view_of_budget_d_ff.matrices]
+
+
+def test_matrices_are_two_halves_or_three_parts_end_to_end(view_of_budget_d_ff):
+    view_of_budget_d_ff.update(widths())
+    assert lengths(view_of_budget_d_ff)[0] == pytest.approx([0.5, 0.5])
+    assert lengths(view_of_budget_d_ff)[1] == pytest.approx([0.5] * 3)
+    assert lengths(view_of_budget_d_ff)[2] == pytest.approx([10922 / 16384 / 2] * 3)
+    assert lengths(view_of_budget_d_ff)[3] == pytest.approx([1.3125 / 3] * 3)
+    for matrices in view_of_budget_d_ff.matrices:
+        ends = [matrix.get_x() + matrix.get_width() for matrix in matrices]
+        assert [matrix.get_x() for matrix in matrices] == pytest.approx([0, *ends[:-1]])
+
+
+def test_numbers_of_the_worked_example(view_of_budget_d_ff):
+    view_of_budget_d_ff.update(widths(8, 3, 1.0, 1))
+    assert [text.get_text() for text in view_of_budget_d_ff.widths] == ["d × 24", "d × 16", "d × 21"]
+    assert [text.get_text() for text in view_of_budget_d_ff.ratios] == ["1.0000", "1.3125"]
+    assert [text.get_text() for text in view_of_budget_d_ff.values] == ["21.33", "21", "21", "21"]
+
+
+def test_steps_of_llama_3(view_of_budget_d_ff):
+    view_of_budget_d_ff.update(widths())
+    assert [text.get_text() for text in view_of_budget_d_ff.symbols] == ["× 1.3", "↑ 1024"]
+    assert [text.get_text() for text in view_of_budget_d_ff.values] == ["10922.67", "10922", "14198", "14336"]
+    places = np.concatenate([view_of_budget_d_ff.exact.get_xdata(), view_of_budget_d_ff.dots.get_xdata()])
+    true = np.array([10922 + 2 / 3, 10922, 14198, 14336])
+    # One scale for all: distances on the picture are proportional to those of the widths.
+    assert np.diff(places) == pytest.approx(np.diff(true) * (places[3] - places[1]) / (14336 - 10922))
+    assert places.min() > 0
+    assert places.max() < 1
+
+
+def test_grid_is_made_of_multiples_and_the_last_step_is_one(view_of_budget_d_ff):
+    view_of_budget_d_ff.update(widths())
+    grid = [segment[0][0] for segment in view_of_budget_d_ff.grid.get_segments()]
+    assert len(grid) == 4
+    assert grid[-1] == pytest.approx(view_of_budget_d_ff.dots.get_xdata()[-1])
+    view_of_budget_d_ff.update(widths(multiple_of=1))
+    assert len(view_of_budget_d_ff.grid.get_segments()) == 1
+
+
+@pytest.mark.parametrize("multiple_of", [1, 4096])
+@pytest.mark.parametrize("d_model", [8, 8192])
+@pytest.mark.parametrize("multiplier", [0.5, 2.0])
+@pytest.mark.parametrize("plain", [1, 8])
+def test_every_length_is_within_the_axes(view_of_budget_d_ff, d_model, plain, multiplier, multiple_of):
+    view_of_budget_d_ff.frame(widths(d_model, plain, multiplier, multiple_of))
+    right = view_of_budget_d_ff.budget.get_xlim()[1]
+    assert max(sum(row) for row in lengths(view_of_budget_d_ff)) <= right
+    for text, row in zip(view_of_budget_d_ff.widths, (0, 2, 3), strict=True):
+        if text.get_visible():
+            assert text.get_window_extent().width <= view_of_budget_d_ff.matrices[row][0].get_window_extent().width
+    assert 0 < min(view_of_budget_d_ff.dots.get_xdata()) <= max(view_of_budget_d_ff.dots.get_xdata()) < 1
+    assert 0 < view_of_budget_d_ff.exact.get_xdata()[0] < 1

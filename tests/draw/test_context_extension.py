@@ -4,13 +4,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from transformer_parts.draw.context_extension import Frequencies, FrequenciesView
-from transformer_parts.draw.context_extension_scores import Attention, AttentionView
-from transformer_parts.draw.envelope import envelope
-from transformer_parts.draw.position_precision import Precision, PrecisionView
+from transformer_parts.draw.artists import envelope
+from transformer_parts.draw.context_extension import (
+    Attention,
+    ExtensionFrequenciesView,
+    ExtensionScoresView,
+    Frequencies,
+    PositionPrecisionView,
+    Precision,
+)
 from transformer_parts.maths import rope
-from transformer_parts.maths.context_extension import ntk_aware, position_interpolation
-from transformer_parts.maths.context_extension_effects import angle_coverage
+from transformer_parts.maths.context_extension import angle_coverage, ntk_aware, position_interpolation
 
 TRAINED = rope.inv_freq(128)
 
@@ -20,7 +24,7 @@ def frequencies(extended, factor=8, length=32768) -> Frequencies:
 
 
 def test_pairs_beyond_their_trained_angle_are_squares_on_grey():
-    view, data = FrequenciesView(), frequencies(ntk_aware(128, 8).inv_freq)
+    view, data = ExtensionFrequenciesView(), frequencies(ntk_aware(128, 8).inv_freq)
     view.update(data)
     assert_array_equal(view.ratios_beyond.get_xdata(), np.arange(46, 63))
     assert_array_equal(view.ratios.get_xdata(), [*range(46), 63])
@@ -36,7 +40,7 @@ def test_pairs_beyond_their_trained_angle_are_squares_on_grey():
 @pytest.mark.parametrize("factor", [1, 2, 3, 64])
 @pytest.mark.parametrize("length", [128, 2**23])
 def test_every_dot_fits_its_axes(factor, length):
-    view = FrequenciesView().update(frequencies(position_interpolation(128, factor).inv_freq, factor, length))
+    view = ExtensionFrequenciesView().update(frequencies(position_interpolation(128, factor).inv_freq, factor, length))
     for axes, lines in (
         (view.ratio_axes, (view.ratios, view.ratios_beyond, view.floor)),
         (view.turn_axes, (view.seen, view.reached, view.reached_beyond)),
@@ -48,7 +52,7 @@ def test_every_dot_fits_its_axes(factor, length):
 
 @pytest.mark.parametrize(("value", "text"), [(1.0, "1"), (0.5, "1/2"), (2**-6, "1/64")])
 def test_ratios_are_labelled_as_fractions(value, text):
-    assert FrequenciesView().ratio_axes.yaxis.get_major_formatter()(value) == text
+    assert ExtensionFrequenciesView().ratio_axes.yaxis.get_major_formatter()(value) == text
 
 
 def attention(count: int, trained_length: int) -> Attention:
@@ -72,7 +76,7 @@ def attention(count: int, trained_length: int) -> Attention:
 
 
 def test_curves_before_and_after_are_those_of_the_data():
-    view, data = AttentionView(), attention(97, 40)
+    view, data = ExtensionScoresView(), attention(97, 40)
     view.update(data)
     assert_allclose(view.score_before.get_ydata(), data.before.mean)
     assert_allclose(view.score_after.get_ydata(), data.after.mean)
@@ -89,10 +93,10 @@ def test_curves_before_and_after_are_those_of_the_data():
 
 
 def test_nothing_is_grey_within_the_trained_length():
-    view = AttentionView().update(attention(16, 4096))
+    view = ExtensionScoresView().update(attention(16, 4096))
     assert [span.get_width() for span in view.unseen] == [0, 0]
     assert view.score_after.get_marker() == "o"
-    assert AttentionView().update(attention(97, 40)).score_after.get_marker() in ("", "None")
+    assert ExtensionScoresView().update(attention(97, 40)).score_after.get_marker() in ("", "None")
 
 
 def test_errors_of_zero_are_left_out_and_the_others_fit():
@@ -101,7 +105,7 @@ def test_errors_of_zero_are_left_out_and_the_others_fit():
     data = Precision(
         position=3, steps=steps, rounded_steps=steps + 1, errors=errors, spacing=1.0, distinct=4, dtype="bfloat16"
     )
-    view = PrecisionView().update(data)
+    view = PositionPrecisionView().update(data)
     assert not view.no_error.get_visible()
     assert view.errors["positions"].get_xdata().tolist() == [1]
     assert view.errors["frequencies"].get_xdata().tolist() == [0]

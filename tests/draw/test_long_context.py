@@ -3,10 +3,18 @@
 import numpy as np
 import pytest
 
-from transformer_parts.draw.long_context import LossByPosition, LossView
-from transformer_parts.draw.long_context_cost import CostByLength, CostByLengthView
-from transformer_parts.draw.long_context_live import LOOKS, Extension, ExtensionView
-from transformer_parts.draw.long_context_retrieval import LOWEST, Retrieval, RetrievalView
+from transformer_parts.draw.long_context import (
+    LOOKS,
+    LOWEST,
+    CostByLength,
+    Extension,
+    LiveExtensionView,
+    LongContextCostsView,
+    LongContextLossView,
+    LongContextRetrievalView,
+    LossByPosition,
+    Retrieval,
+)
 
 
 def losses(rng, *, relative=False, method="yarn"):
@@ -18,7 +26,7 @@ def losses(rng, *, relative=False, method="yarn"):
 
 def test_losses_stand_at_the_middles_of_their_blocks(rng):
     data = losses(rng)
-    view = LossView().update(data)
+    view = LongContextLossView().update(data)
     np.testing.assert_array_equal(view.chosen.get_xdata(), 1024 * (np.arange(16) + 0.5))
     np.testing.assert_array_equal(view.chosen.get_ydata(), data.losses["yarn"])
     np.testing.assert_array_equal(view.beside.get_ydata(), data.losses["plain"])
@@ -31,21 +39,21 @@ def test_losses_stand_at_the_middles_of_their_blocks(rng):
 def test_differences_are_drawn_about_the_black_one(rng, farthest, reach):
     data = losses(rng, relative=True)
     data.losses["yarn"][:] = data.losses["plain"] + np.linspace(-farthest / 2, farthest, 16)
-    view = LossView().update(data)
+    view = LongContextLossView().update(data)
     np.testing.assert_allclose(view.chosen.get_ydata(), np.linspace(-farthest / 2, farthest, 16), atol=1e-12)
     np.testing.assert_array_equal(view.beside.get_ydata(), np.zeros(16))
     (other,) = view.others.get_segments()
     np.testing.assert_array_equal(other[:, 1], data.losses["restarted"] - data.losses["plain"])
     assert view.axes.get_ylim() == (-reach, reach)
-    assert view.axes.get_ylabel() != LossView().update(losses(rng)).axes.get_ylabel()
+    assert view.axes.get_ylabel() != LongContextLossView().update(losses(rng)).axes.get_ylabel()
 
 
 def test_a_frame_is_of_its_data_alone(rng):
     one, other = losses(rng), losses(rng, relative=True, method="restarted")
-    view = LossView()
+    view = LongContextLossView()
     first = view.still(one)
     view.still(other)
-    assert view.still(one) == first == LossView().still(one)
+    assert view.still(one) == first == LongContextLossView().still(one)
 
 
 def test_hidden_numbers_are_filled_where_they_are_the_likeliest():
@@ -62,7 +70,7 @@ def test_hidden_numbers_are_filled_where_they_are_the_likeliest():
         trained_length=8192,
         doors=3,
     )
-    view = RetrievalView().update(data)
+    view = LongContextRetrievalView().update(data)
     assert view.found["plain"].get_xydata().tolist() == [[0.1, -1.0], [0.9, -2.0]]
     assert view.missed["plain"].get_xydata().tolist() == [[0.5, LOWEST]]
     assert len(view.found["yarn"].get_xydata()) == 0
@@ -84,7 +92,7 @@ def test_cost_marks_stand_on_their_curves():
         attention_share=0.1,
         at=(1024e5, 4096e5, 1024e-5, 1024e-7),
     )
-    view = CostByLengthView().update(data)
+    view = LongContextCostsView().update(data)
     for mark, line in zip(view.marks, (view.cache, view.full, view.prefill, view.token), strict=True):
         assert mark.get_xydata().tolist() == [[1024, line.get_ydata()[1]]]
 
@@ -95,9 +103,9 @@ def test_what_was_not_tried_yet_is_not_drawn():
     data = Extension(
         steps=np.arange(3.0), losses=np.ones(3), last=10, lengths=(64, 128), accuracy=some, recorded=nothing
     )
-    view = ExtensionView().update(data)
+    view = LiveExtensionView().update(data)
     assert view.loss.get_xydata().tolist() == [[0, 1], [1, 1], [2, 1]]
     np.testing.assert_array_equal(view.now["yarn"].get_ydata(), [90, np.nan])
     assert np.isnan(view.now["plain"].get_ydata()).all()
     first = view.still(data)
-    assert ExtensionView().still(data) == first
+    assert LiveExtensionView().still(data) == first

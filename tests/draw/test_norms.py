@@ -7,12 +7,19 @@ import pytest
 from matplotlib.patches import ArrowStyle
 from numpy.testing import assert_allclose, assert_array_equal
 
-from transformer_parts.draw.norms import BarsView, Pair, step_above
-from transformer_parts.draw.norms_residual import Channels, ResidualView
-from transformer_parts.draw.norms_sphere import Space, SphereView
-from transformer_parts.draw.orthographic import camera, circle, front_and_back
-from transformer_parts.maths.norms import layer_norm, rms_norm
-from transformer_parts.maths.norms_moments import angle, center, moments
+from transformer_parts.draw.norms import (
+    Channels,
+    NormBarsView,
+    NormResidualView,
+    NormSphereView,
+    Pair,
+    Space,
+    camera,
+    circle,
+    front_and_back,
+    step_above,
+)
+from transformer_parts.maths.norms import angle, center, layer_norm, moments, rms_norm
 
 EPS = 1e-12
 
@@ -38,7 +45,7 @@ def space(x, azimuth=-35, elevation=25) -> Space:
 
 
 def test_bars_end_at_the_numbers():
-    view, data = BarsView(), pair([1, 0, 0, 0])
+    view, data = NormBarsView(), pair([1, 0, 0, 0])
     view.frame(data)
     drawn = (view.input_bars, view.rms_bars, view.layer_bars, view.difference_bars)
     for (bars, ends), values in zip(
@@ -55,7 +62,7 @@ def test_bars_end_at_the_numbers():
 
 @pytest.mark.parametrize("x", [[1, 3], [0, 0], [1e-3, -1e-3, 1e-3], [4000, -3000, 5, 0]])
 def test_every_bar_fits_its_axes(x):
-    view, data = BarsView(), pair(x)
+    view, data = NormBarsView(), pair(x)
     view.update(data)
     for axes, values in ((view.input_axes, data.x), (view.output_axes, [*data.rms_norm, *data.layer_norm])):
         low, high = axes.get_ylim()
@@ -64,7 +71,7 @@ def test_every_bar_fits_its_axes(x):
 
 
 def test_three_bars_of_a_channel_stand_apart_in_one_order():
-    view = BarsView().update(pair([1, 3]))
+    view = NormBarsView().update(pair([1, 3]))
     places = [bars[1].get_xdata() for bars in (view.rms_bars, view.layer_bars, view.difference_bars)]
     assert_allclose(np.diff(places, axis=0), 0.22)
     assert {bars[1].get_marker() for bars in (view.rms_bars, view.layer_bars, view.difference_bars)} == {"o", "s", "D"}
@@ -93,7 +100,7 @@ def test_stems_end_at_the_numbers(rng, ordered):
     x = rng.standard_normal(577)
     x[311] = 2e4
     data = channels(x, np.argsort(x) if ordered else None)
-    view = ResidualView()
+    view = NormResidualView()
     view.frame(data)
     for line, values in (
         (view.input_stems, data.pair.x),
@@ -110,7 +117,7 @@ def test_stems_end_at_the_numbers(rng, ordered):
 
 
 def test_largest_channel_of_few_is_marked_too():
-    view = ResidualView().update(channels([0.5, -3.0, 1.0]))
+    view = NormResidualView().update(channels([0.5, -3.0, 1.0]))
     assert view.marks[0].get_ydata() == [-3.0]
     assert view.input_axes.get_xlim()[1] == pytest.approx(2 + 0.5 + 0.036)
 
@@ -156,7 +163,7 @@ def test_front_and_back_share_out_all_points(rng):
 
 
 def test_outputs_stand_where_the_camera_puts_them():
-    view, data = SphereView(), space([2, 1, 0])
+    view, data = NormSphereView(), space([2, 1, 0])
     view.frame(data)
     screen = camera(-35, 25).T
     for point, vector in ((view.rms_point, data.pair.rms_norm), (view.layer_point, data.pair.layer_norm)):
@@ -169,14 +176,14 @@ def test_outputs_stand_where_the_camera_puts_them():
 
 def test_seen_along_ones_the_mean_cannot_be_seen():
     """From (1, 1, 1) x and x - μ are one point, and LayerNorm's circle is the outline of the sphere."""
-    view = SphereView().update(space([2, 1, 0], 45, np.degrees(np.arctan(0.5**0.5))))
+    view = NormSphereView().update(space([2, 1, 0], 45, np.degrees(np.arctan(0.5**0.5))))
     assert_allclose(view.x_arrow[0]._posA_posB[1], view.centered_arrow[0]._posA_posB[1], atol=1e-12)
     assert_allclose(np.linalg.norm(view.disc.get_xy(), axis=1), 3**0.5)
     assert not view.ones_symbol.get_visible()
 
 
 def test_a_vector_without_length_has_no_arrow():
-    view = SphereView()
+    view = NormSphereView()
     view.frame(space([0, 0, 0]))
     assert not view.x_arrow[0].get_visible()
     view.frame(space([1, 1, 1]))
@@ -187,7 +194,7 @@ def test_a_vector_without_length_has_no_arrow():
 @pytest.mark.parametrize("x", [[2.98, 3.02, 3.02], [20, -20, 20], [-17, 3, 0], [0, 0, 23], [-2, -2, 13]])
 @pytest.mark.parametrize(("azimuth", "elevation"), [(-35, 25), (45, 0), (135, 35), (-180, -90), (100, 60)])
 def test_nothing_of_a_long_vector_leaves_the_picture(x, azimuth, elevation):
-    view, data = SphereView(), space(x, azimuth, elevation)
+    view, data = NormSphereView(), space(x, azimuth, elevation)
     view.frame(data)
     page = view.fig.bbox
     for (arrow, name), vector in ((view.x_arrow, data.pair.x), (view.centered_arrow, data.centered)):
@@ -206,7 +213,7 @@ def test_nothing_of_a_long_vector_leaves_the_picture(x, azimuth, elevation):
 @pytest.mark.parametrize("azimuth", range(-180, 180, 45))
 @pytest.mark.parametrize("x", [[2.98, 3.02, 3.02], [20, 20, 20], [3, 2.5, 2.8]])
 def test_x_does_not_cross_the_name_of_the_axis_it_goes_along(x, azimuth):
-    view = SphereView()
+    view = NormSphereView()
     view.frame(space(x, azimuth, 25))
     arrow, name = view.x_arrow
     box = view.ones_symbol.get_window_extent()
@@ -216,7 +223,7 @@ def test_x_does_not_cross_the_name_of_the_axis_it_goes_along(x, azimuth):
 
 
 def test_every_field_of_the_space_is_drawn():
-    view = SphereView()
+    view = NormSphereView()
     data = space([2, 1, 0])
     seen = {view.frame(data)}
     other = space([1, 2, 0.5], 10, 60)

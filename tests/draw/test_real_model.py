@@ -5,12 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from transformer_parts.draw.real_model import LEAST, StreamView
-from transformer_parts.draw.real_model_heads import HeadView
-from transformer_parts.draw.real_model_parts import PartsView
-from transformer_parts.explore.real_model import RealModelStream
-from transformer_parts.explore.real_model_heads import RealModelHeads
-from transformer_parts.explore.real_model_parts import RealModelParts
+from transformer_parts.draw.real_model import LEAST, RealModelHeadsView, RealModelPartsView, RealModelStreamView
+from transformer_parts.explore.real_model import RealModelHeads, RealModelParts, RealModelStream
 
 
 @pytest.fixture(scope="module", params=[RealModelStream, RealModelHeads, RealModelParts])
@@ -21,7 +17,7 @@ def panel(request):
 def test_stream_lines_are_the_data():
     panel = RealModelStream()
     data = panel.compute(token=3, layer=9)
-    view = StreamView().update(data)
+    view = RealModelStreamView().update(data)
     np.testing.assert_array_equal(view.chosen.get_ydata(), data.rms[::2, 3])
     np.testing.assert_array_equal(view.first.get_ydata(), data.rms[::2, 0])
     np.testing.assert_array_equal(view.following.get_ydata(), np.maximum(data.following, LEAST))
@@ -31,7 +27,7 @@ def test_stream_lines_are_the_data():
 
 def test_head_frames_stand_at_the_chosen_cells():
     data = RealModelHeads().compute(layer=21, head=7, query=17, key=5, shown="weight on token 0")
-    view = HeadView().update(data)
+    view = RealModelHeadsView().update(data)
     assert view.row.get_bbox().bounds == (-0.5, 16.5, 18, 1)
     assert view.frame_of_head.get_bbox().bounds == (6.5, 20.5, 1, 1)
     assert view.dot.get_xydata().tolist() == [[5, 17]]
@@ -44,7 +40,7 @@ def test_head_frames_stand_at_the_chosen_cells():
 def test_parts_lines_are_the_data_and_limits_move_in_steps():
     panel = RealModelParts()
     data = panel.compute(part="no gate", token=4, layer=2)
-    view = PartsView().update(data)
+    view = RealModelPartsView().update(data)
     np.testing.assert_array_equal(view.broken.get_ydata(), data.broken)
     np.testing.assert_array_equal(view.trained.get_ydata(), data.trained)
     np.testing.assert_allclose(view.token_gates.get_data().values, 100 * data.token_gates)

@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from transformer_parts.draw.relative_bias import Buckets, BucketsView
+from transformer_parts.draw.relative_bias import (
+    AlibiSlopesView,
+    BiasAndWeightsView,
+    BiasedWeights,
+    Buckets,
+    Slopes,
+    T5BucketsView,
+)
 
 
 def buckets(bidirectional=True, offset=-5, num_buckets=8, max_distance=8) -> Buckets:
@@ -19,7 +26,7 @@ def buckets(bidirectional=True, offset=-5, num_buckets=8, max_distance=8) -> Buc
 
 @pytest.fixture
 def view():
-    return BucketsView()
+    return T5BucketsView()
 
 
 def read(line, x: float) -> float:
@@ -81,3 +88,102 @@ def test_axes_follow_the_greatest_distance(view):
 
 def data_exact(data: Buckets) -> int:
     return data.exact
+
+
+def slopes(n=5, of_power=4, head=2, distance=3) -> Slopes:
+    values = 2.0 ** -np.arange(1.0, n + 1)
+    falls = np.exp(-values[:, None] * np.arange(20))
+    return Slopes(values, of_power, values / 2, falls * 0.3, np.log(2) / values, head, distance)
+
+
+@pytest.fixture
+def view_of_relative_bias_slopes():
+    return AlibiSlopesView()
+
+
+def test_marks_are_the_slopes(view_of_relative_bias_slopes):
+    data = slopes()
+    view_of_relative_bias_slopes.update(data)
+    assert view_of_relative_bias_slopes.power.get_ydata().tolist() == data.slopes[:4].tolist()
+    assert view_of_relative_bias_slopes.between.get_xdata().tolist() == [5]
+    assert view_of_relative_bias_slopes.between.get_ydata().tolist() == data.slopes[4:].tolist()
+    assert view_of_relative_bias_slopes.one_sequence.get_ydata().tolist() == data.one_sequence.tolist()
+    assert (
+        list(view_of_relative_bias_slopes.head.get_xdata()),
+        list(view_of_relative_bias_slopes.head.get_ydata()),
+    ) == ([2], [data.slopes[1]])
+
+
+def test_curves_are_shares_of_the_nearest_weight(view_of_relative_bias_slopes):
+    data = slopes()
+    view_of_relative_bias_slopes.update(data)
+    np.testing.assert_allclose(view_of_relative_bias_slopes.curve.get_ydata(), np.exp(-data.slopes[1] * np.arange(20)))
+    assert list(view_of_relative_bias_slopes.here.get_ydata()) == [view_of_relative_bias_slopes.curve.get_ydata()[3]]
+    assert len(view_of_relative_bias_slopes.curves.get_segments()) == 5
+
+
+@pytest.mark.parametrize("n", [1, 20, 21, 128])
+def test_the_thin_curves_stay_few(view_of_relative_bias_slopes, n):
+    view_of_relative_bias_slopes.update(slopes(n=n, of_power=1, head=1))
+    assert min(n, 10) <= len(view_of_relative_bias_slopes.curves.get_segments()) <= 20
+
+
+def test_ratios_are_taken_by_size():
+    values = np.array([0.5, 0.125, 0.25])
+    data = Slopes(values, 2, values, np.ones((3, 2)), values, 1, 0)
+    assert data.ratios.tolist() == [0.5, 0.5]
+
+
+def weights(rng, query=3, causal=True, length=7) -> BiasedWeights:
+    visible = np.tri(length, dtype=bool) if causal else np.ones((length, length), bool)
+    plain, biased = (np.where(visible, rng.random((length, length)), 0) for _ in range(2))
+    plain, biased = (w / w.sum(-1, keepdims=True) for w in (plain, biased))
+    return BiasedWeights(rng.normal(0, 3, (length, length)), plain, biased, visible, (1.0, 0.5), 1.0, 0.5, 0, query)
+
+
+@pytest.fixture
+def view_of_relative_bias_weights():
+    return BiasAndWeightsView()
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_the_row_is_the_querys(view_of_relative_bias_weights, rng, causal):
+    data = weights(rng, causal=causal)
+    view_of_relative_bias_weights.update(data)
+    keys = np.arange(4 if causal else 7)
+    assert view_of_relative_bias_weights.row.get_xdata().tolist() == keys.tolist()
+    assert view_of_relative_bias_weights.row.get_ydata().tolist() == data.bias[3, keys].tolist()
+    for stems, wanted in (
+        (view_of_relative_bias_weights.biased_stems, data.biased),
+        (view_of_relative_bias_weights.plain_stems, -data.plain),
+    ):
+        assert stems.get_ydata()[1::3].tolist() == wanted[3, keys].tolist()
+        assert stems.get_xdata()[1::3].tolist() == keys.tolist()
+    assert view_of_relative_bias_weights.bias_frame.get_ydata().mean() == pytest.approx(3, abs=0.2)
+
+
+def test_hidden_cells_have_no_colour(view_of_relative_bias_weights, rng):
+    view_of_relative_bias_weights.update(weights(rng))
+    blank = view_of_relative_bias_weights.bias_map._colours[0, 6]
+    assert (view_of_relative_bias_weights.bias_map._colours[np.triu_indices(7, 1)] == blank).all()
+    assert view_of_relative_bias_weights.weight_map._colours[0, 0] != blank
+
+
+def test_scales_hold_what_they_show(view_of_relative_bias_weights, rng):
+    for query in range(7):
+        data = weights(rng, query)
+        view_of_relative_bias_weights.update(data)
+        low, high = view_of_relative_bias_weights.row_axes.get_ylim()
+        shown = np.where(data.visible, data.bias, 0)
+        assert low <= shown.min() <= shown.max() <= high
+        assert (
+            max(data.biased[query].max(), data.plain[query].max())
+            <= view_of_relative_bias_weights.stem_axes.get_ylim()[1]
+            <= 1.05
+        )
+
+
+def test_no_bias_is_drawn_too(view_of_relative_bias_weights, rng):
+    data = weights(rng)
+    view_of_relative_bias_weights.still(BiasedWeights(**{**vars(data), "bias": np.zeros((7, 7))}))
+    assert view_of_relative_bias_weights.row.get_ydata().tolist() == [0, 0, 0, 0]

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from transformer_parts.draw.rope_layout import NUMBERED, Layouts, LayoutsView
-from transformer_parts.draw.rope_layout_heads import HeadReadings, HeadReadingsView
-from transformer_parts.maths import rope_layout, rope_layout_errors
+from transformer_parts.draw.rope_layout import NUMBERED, HeadReadings, Layouts, RopeLayoutHeadsView, RopeLayoutsView
+from transformer_parts.maths import rope_layout
 
 OFFSETS = np.arange(-8.0, 9.0)
 
@@ -36,7 +35,7 @@ def ends(arcs):
 
 
 def test_arcs_join_the_pairs_above_and_below():
-    view, data = LayoutsView(), layouts()
+    view, data = RopeLayoutsView(), layouts()
     view.update(data)
     places = (np.arange(10) + 0.5) / 10
     above, rise = ends(view.trained_arcs)
@@ -49,20 +48,20 @@ def test_arcs_join_the_pairs_above_and_below():
 
 
 def test_arcs_mirror_one_another_where_rows_and_code_fit():
-    view = LayoutsView().update(layouts(order=rope_layout.permutation(10, "split")))
+    view = RopeLayoutsView().update(layouts(order=rope_layout.permutation(10, "split")))
     above, below = (np.array(arcs.get_segments()) for arcs in (view.trained_arcs, view.turned_arcs))
     np.testing.assert_allclose(above * [1, -1], below, atol=1e-12)
     np.testing.assert_array_equal(view.trained_arcs.get_linewidths(), view.turned_arcs.get_linewidths())
 
 
 def test_a_fast_pair_is_thick():
-    widths = LayoutsView().update(layouts()).trained_arcs.get_linewidths()
+    widths = RopeLayoutsView().update(layouts()).trained_arcs.get_linewidths()
     assert (np.diff(widths) < 0).all()
 
 
 @pytest.mark.parametrize("width", [2, 4, NUMBERED, NUMBERED + 2, 128])
 def test_everything_fits_at_every_width(width):
-    view = LayoutsView().update(layouts(width))
+    view = RopeLayoutsView().update(layouts(width))
     for arcs in (view.trained_arcs, view.turned_arcs):
         points = np.concatenate(arcs.get_segments())
         assert points.min() >= -1
@@ -76,12 +75,12 @@ def test_everything_fits_at_every_width(width):
 
 def test_numbers_are_those_of_the_channels_in_each_row():
     order = rope_layout.permutation(6, "split")
-    view = LayoutsView().update(layouts(6, order=order))
+    view = RopeLayoutsView().update(layouts(6, order=order))
     assert [view.numbers._shapes.index(path) for path in view.numbers.get_paths()] == order.tolist()
 
 
 def test_matrix_shows_rows_as_moved_and_as_needed():
-    view, data = LayoutsView(), layouts(order=rope_layout.permutation(10, "interleaved"))
+    view, data = RopeLayoutsView(), layouts(order=rope_layout.permutation(10, "interleaved"))
     view.update(data)
     for line, order in ((view.moved, data.order), (view.needed, data.needed)):
         matrix = np.zeros((10, 10))
@@ -93,7 +92,7 @@ def test_matrix_shows_rows_as_moved_and_as_needed():
 
 
 def test_curves_and_marks():
-    view, data = LayoutsView(), layouts()
+    view, data = RopeLayoutsView(), layouts()
     view.update(data)
     for line, values in ((view.right, data.right), (view.read, data.read), (view.difference, data.difference)):
         np.testing.assert_array_equal(line.get_data(), [OFFSETS, values])
@@ -108,7 +107,7 @@ def test_curves_and_marks():
 
 @pytest.mark.parametrize(("size", "top"), [(0.1, 5), (4.7, 5), (4.8, 10), (60, 80), (1000, 1050)])
 def test_scale_moves_in_steps(size, top):
-    view = LayoutsView().update(layouts(size=size))
+    view = RopeLayoutsView().update(layouts(size=size))
     assert view.score_axes.get_ylim() == pytest.approx((-top, top))
     assert view.difference_axes.get_ylim()[1] >= 2 * size
 
@@ -125,9 +124,9 @@ def readings(query=4, length=7, size=1.0) -> HeadReadings:
         right=weights[0],
         read=weights[1],
         differences=differences,
-        rms=rope_layout_errors.rms_by_distance(differences),
+        rms=rope_layout.rms_by_distance(differences),
         spread=1.25,
-        moved=rope_layout_errors.total_variation(*weights),
+        moved=rope_layout.total_variation(*weights),
         query=query,
     )
 
@@ -138,7 +137,7 @@ def tips(stems):
 
 @pytest.mark.parametrize("query", [0, 4, 6])
 def test_the_row_looked_at_is_framed_and_drawn_both_ways(query):
-    view, data = HeadReadingsView(), readings(query)
+    view, data = RopeLayoutHeadsView(), readings(query)
     view.update(data)
     np.testing.assert_array_equal(tips(view.right_stems), data.right[query, : query + 1])
     np.testing.assert_array_equal(tips(view.read_stems), -data.read[query, : query + 1])
@@ -148,7 +147,7 @@ def test_the_row_looked_at_is_framed_and_drawn_both_ways(query):
 
 
 def test_maps_are_blue_and_red_and_darker_for_more_weight():
-    view, data = HeadReadingsView(), readings()
+    view, data = RopeLayoutHeadsView(), readings()
     view.update(data)
     for cells, weights, channel in ((view.right_map, data.right, 2), (view.read_map, data.read, 0)):
         colours = cells._colours.view(np.uint8).reshape(7, 7, 4)[..., :3].astype(int)
@@ -159,7 +158,7 @@ def test_maps_are_blue_and_red_and_darker_for_more_weight():
 
 @pytest.mark.parametrize("size", [0.01, 1, 30])
 def test_every_difference_is_a_dot_within_the_axes(size):
-    view, data = HeadReadingsView(), readings(size=size)
+    view, data = RopeLayoutHeadsView(), readings(size=size)
     view.update(data)
     distances, sizes = view.dots.get_data()
     assert len(distances) == 7 * 8 // 2

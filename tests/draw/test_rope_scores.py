@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from transformer_parts.draw.envelope import envelope
-from transformer_parts.draw.rope_scores import ScoreCurve, ScoreCurveView
+from transformer_parts.draw.artists import envelope
+from transformer_parts.draw.rope_scores import RopeSpectrumView, ScoreCurve, ScoreCurveView, Spectrum
 
 
 def curve(**changes) -> ScoreCurve:
@@ -98,3 +98,51 @@ def test_the_bound_is_drawn_in_scale(view):
     view.update(curve(bound_offsets=np.arange(-8, 9), bound=np.full(17, 30.0)))
     assert view.curve_axes.get_ylim()[1] > 30
     assert view.largest.get_ydata() == [1.0, 1.0]
+
+
+def spectrum(trained_length=100, offset=7, pairs=6) -> Spectrum:
+    wavelengths = 2 * np.pi * 10.0 ** np.arange(pairs)
+    return Spectrum(wavelengths, wavelengths / 2, trained_length, offset, np.cos(offset * 2 * np.pi / wavelengths))
+
+
+@pytest.fixture
+def view_of_rope_scores_spectrum():
+    return RopeSpectrumView()
+
+
+def test_a_pair_is_complete_when_its_wave_fits():
+    assert spectrum(trained_length=63).complete.tolist() == [True, True, False, False, False, False]
+    assert spectrum(trained_length=62).complete.tolist() == [True, False, False, False, False, False]
+
+
+@pytest.mark.parametrize(("length", "whole"), [(1, 0), (63, 2), (10**7, 6)])
+def test_circles_and_squares_are_the_two_kinds(view_of_rope_scores_spectrum, length, whole):
+    view_of_rope_scores_spectrum.update(spectrum(trained_length=length))
+    assert view_of_rope_scores_spectrum.whole.get_xdata().tolist() == list(range(whole))
+    assert view_of_rope_scores_spectrum.partial.get_xdata().tolist() == list(range(whole, 6))
+    for patch in view_of_rope_scores_spectrum.unfinished:
+        assert patch.get_x() == whole - 0.5
+        assert patch.get_width() == pytest.approx(5.6 - patch.get_x() if whole < 6 else 0)
+
+
+def test_levels_and_bars_are_the_data(view_of_rope_scores_spectrum):
+    data = spectrum(offset=9)
+    view_of_rope_scores_spectrum.update(data)
+    assert view_of_rope_scores_spectrum.trained.get_ydata() == [100, 100]
+    assert view_of_rope_scores_spectrum.distance.get_ydata() == [9, 9]
+    assert [segment[1][1] for segment in view_of_rope_scores_spectrum.stems.get_segments()] == data.alignment.tolist()
+    assert view_of_rope_scores_spectrum.mean.get_ydata() == pytest.approx([data.alignment.mean()] * 2)
+    assert view_of_rope_scores_spectrum.reference.get_ydata().tolist() == data.reference.tolist()
+
+
+@pytest.mark.parametrize(("length", "offset"), [(64, 64), (64, 65), (65, 64), (4096, 2048), (64, 131_072)])
+def test_symbols_never_lie_on_each_other(view_of_rope_scores_spectrum, length, offset):
+    view_of_rope_scores_spectrum.update(spectrum(trained_length=length, offset=offset))
+    heights = np.log10(
+        [
+            view_of_rope_scores_spectrum.trained_symbol.get_position()[1],
+            view_of_rope_scores_spectrum.distance_symbol.get_position()[1],
+        ]
+    )
+    assert abs(heights[0] - heights[1]) > 0.65
+    assert (heights[0] > heights[1]) == (length >= offset)

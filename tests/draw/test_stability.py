@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from transformer_parts.draw.stability import Depth, StreamView
-from transformer_parts.draw.stability_logits import NORMED, PLAIN, Growth, GrowthView
-from transformer_parts.draw.stability_runs import LEFT, TAKEN, Curve, Runs, RunsView
+from transformer_parts.draw.stability import (
+    LEFT,
+    NORMED,
+    PLAIN,
+    TAKEN,
+    Curve,
+    Depth,
+    Growth,
+    LogitGrowthView,
+    Runs,
+    RunsView,
+    StreamDepthView,
+)
 from transformer_parts.maths.stability import StreamVariance, grown_attention
 
 
@@ -21,7 +31,7 @@ def depth(n_layers: int, size: float = 1.0) -> Depth:
 
 @pytest.mark.parametrize("n_layers", [1, 7, 16])
 def test_stream_has_a_point_before_and_after_each_branch(n_layers):
-    view, data = StreamView(), depth(n_layers)
+    view, data = StreamDepthView(), depth(n_layers)
     view.frame(data)
     for run, curve, dashed, share in zip(
         (data.scaled, data.unscaled), view.curves, view.dashed, view.shares, strict=True
@@ -37,7 +47,7 @@ def test_stream_has_a_point_before_and_after_each_branch(n_layers):
 
 
 def test_limits_of_the_stream_stand_still_for_a_while():
-    view = StreamView()
+    view = StreamDepthView()
     seen = set()
     for n_layers in range(1, 17):
         view.update(depth(n_layers))
@@ -54,7 +64,7 @@ def growth(dtype: str = "float32", chosen: int = 2) -> Growth:
 
 
 def test_growth_draws_both_heads_and_marks_the_factor():
-    view, data = GrowthView(), growth()
+    view, data = LogitGrowthView(), growth()
     view.frame(data)
     for colour, run in ((PLAIN, data.plain), (NORMED, data.normed)):
         for axes, values in ((view.logit_axes, run.largest), (view.entropy_axes, run.entropy)):
@@ -68,7 +78,7 @@ def test_growth_draws_both_heads_and_marks_the_factor():
 
 
 def test_a_head_that_overflowed_has_no_point_and_blue_rows():
-    view, data = GrowthView(), growth("float16", 3)
+    view, data = LogitGrowthView(), growth("float16", 3)
     view.frame(data)
     assert_allclose(view.ceiling.get_ydata(), 65504 / 4)
     assert np.isnan(view.curves[view.logit_axes, PLAIN][1].get_ydata()).all()
@@ -144,7 +154,7 @@ def test_a_run_that_ended_has_no_mark_beyond_its_end_and_none_has_one_before_it_
 @pytest.mark.parametrize(
     ("view", "data", "other"),
     [
-        (StreamView, depth(4), depth(6, 2.0)),
+        (StreamDepthView, depth(4), depth(6, 2.0)),
         (RunsView, runs(), runs(taken=(), left=(), guess=2.0, last=80, symbol="$x$", logarithmic=True,
                                 limits=(0.5, 50.0), highest_loss=9.0, place=20, line=3.0)),
     ],

@@ -8,7 +8,7 @@ from panel_table import after, shown
 from transformer_parts.explore.activations import ActivationCurves, DeadUnits
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.maths import activations
-from transformer_parts.maths.activations_units import random_units, slope_rms
+from transformer_parts.maths.activations import random_units, slope_rms
 from transformer_parts.models.excerpt import load_excerpt
 
 

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from transformer_parts.draw.cache import EXACT
-from transformer_parts.explore.cache import WAYS, CacheSteps
-from transformer_parts.explore.cache_bytes import CUSTOM, CacheSize
-from transformer_parts.explore.cache_heads import CacheHeads
-from transformer_parts.maths.cache_faults import FAULTS
+from transformer_parts.explore.cache import CUSTOM, WAYS, CacheHeads, CacheSize, CacheSteps
+from transformer_parts.maths.cache import FAULTS
 
 RIGHT = ("none", "padding counted")
 
@@ -114,7 +112,7 @@ def test_the_layer_shown_is_one_there_is(steps):
 
 def test_a_step_costs_no_second_run(steps, monkeypatch):
     ran = []
-    monkeypatch.setattr("transformer_parts.explore.cache.decode", lambda *a, **k: ran.append(a))
+    monkeypatch.setattr("transformer_parts.explore.cache.steps.decode", lambda *a, **k: ran.append(a))
     for step in range(11):
         steps.set(step=step)
     steps.set(pair=2, head=3)

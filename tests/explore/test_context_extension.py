@@ -5,12 +5,16 @@ import re
 import numpy as np
 import pytest
 
-from transformer_parts.explore.context_extension import ExtensionFrequencies
-from transformer_parts.explore.context_extension_methods import FACTORS, METHODS, lengths
-from transformer_parts.explore.context_extension_scores import ExtensionScores
-from transformer_parts.explore.position_precision import PositionPrecision
+from transformer_parts.explore.context_extension import (
+    FACTORS,
+    METHODS,
+    ExtensionFrequencies,
+    ExtensionScores,
+    PositionPrecision,
+    lengths,
+)
 from transformer_parts.maths import rope
-from transformer_parts.models import phi3_longrope as phi3
+from transformer_parts.models import configs as phi3
 from transformer_parts.models.excerpt import load_excerpt
 
 

@@ -7,10 +7,16 @@ from importlib.resources import files
 import ipywidgets as widgets
 import pytest
 
-from transformer_parts.explore import interview_cards, interview_sheet
-from transformer_parts.explore.interview import SHEETS, ClaimRound, DrillSheet, MockSheet, QuestionCards
-from transformer_parts.explore.interview_cards import PARTS
-from transformer_parts.explore.interview_sheet import Timer
+from transformer_parts.explore.interview import (
+    PARTS,
+    SHEETS,
+    ClaimRound,
+    DrillSheet,
+    MockSheet,
+    QuestionCards,
+    Timer,
+)
+from transformer_parts.explore.interview import cards as cards_module
 from transformer_parts.learn.drills import DRILLS
 from transformer_parts.learn.interview_files import load_bank
 from transformer_parts.learn.ratings import RATINGS, Ratings
@@ -110,7 +116,7 @@ def test_the_clock_counts_in_the_browser_and_the_kernel_notes_two_times():
 
 
 def test_the_animations_that_the_clock_names_are_in_the_style_sheet():
-    style = files(interview_sheet.__package__).joinpath("interview.css").read_text("utf-8")
+    style = files("transformer_parts.explore").joinpath("interview.css").read_text("utf-8")
     for name in ("tp-count-a", "tp-count-b"):
         assert f"@keyframes {name} " in style
     selectors = re.findall(r"^(?!@|/\*)([^{]+)\{", style, re.MULTILINE)
@@ -180,7 +186,7 @@ def test_next_and_previous_go_round_and_hide_the_answers(cards):
 
 
 def test_rating_is_kept_says_when_and_brings_weak_ones_first(cards, ratings_file, monkeypatch):
-    monkeypatch.setattr(interview_cards, "TWICE", 0)
+    monkeypatch.setattr(cards_module, "TWICE", 0)
     order = [question.id for question in cards.questions]
     for rating in ("easy", "again"):
         press(cards, cards.rate[rating])
@@ -195,8 +201,8 @@ def test_rating_is_kept_says_when_and_brings_weak_ones_first(cards, ratings_file
 
 def test_a_double_click_rates_one_question(cards, monkeypatch):
     first, second, *_ = cards.questions
-    now = interview_cards.monotonic()
-    monkeypatch.setattr(interview_cards, "monotonic", lambda: now)
+    now = cards_module.monotonic()
+    monkeypatch.setattr(cards_module, "monotonic", lambda: now)
     press(cards, cards.rate["good"])
     press(cards, cards.rate["good"])
     assert cards.question == second

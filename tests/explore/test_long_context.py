@@ -6,10 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from transformer_parts.explore.long_context import NAMES, LongContextLoss
-from transformer_parts.explore.long_context_cost import LongContextCosts
-from transformer_parts.explore.long_context_live import LiveExtension
-from transformer_parts.explore.long_context_retrieval import KINDS, LongContextRetrieval
+from transformer_parts.explore.long_context import (
+    KINDS,
+    NAMES,
+    LiveExtension,
+    LongContextCosts,
+    LongContextLoss,
+    LongContextRetrieval,
+)
 from transformer_parts.runs import long_context, long_context_small, passkey, recorded
 
 

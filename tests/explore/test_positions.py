@@ -5,8 +5,7 @@ import pytest
 from panel_table import after
 
 from transformer_parts.explore.catalogue import PANELS
-from transformer_parts.explore.positions import PositionTable
-from transformer_parts.explore.positions_shift import ShiftMatrix
+from transformer_parts.explore.positions import PositionTable, ShiftMatrix
 
 
 def shown(panel, label: str) -> str:

@@ -5,10 +5,14 @@ import re
 import numpy as np
 import pytest
 
-from transformer_parts.explore.real_model import RealModelStream
-from transformer_parts.explore.real_model_heads import ENTROPY, OF_QUERY, RealModelHeads
-from transformer_parts.explore.real_model_parts import RealModelParts
-from transformer_parts.explore.real_model_reading import Reading
+from transformer_parts.explore.real_model import (
+    ENTROPY,
+    OF_QUERY,
+    Reading,
+    RealModelHeads,
+    RealModelParts,
+    RealModelStream,
+)
 from transformer_parts.maths.attention import entropy
 from transformer_parts.models import weights
 from transformer_parts.models.passage import Passage, load_passage

@@ -5,9 +5,7 @@ import pytest
 from panel_table import after
 
 from transformer_parts.explore.catalogue import PANELS
-from transformer_parts.explore.relative_bias import T5Buckets
-from transformer_parts.explore.relative_bias_slopes import AlibiSlopes
-from transformer_parts.explore.relative_bias_weights import BiasAndWeights
+from transformer_parts.explore.relative_bias import AlibiSlopes, BiasAndWeights, T5Buckets
 
 
 def shown(panel, label: str) -> str:

@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from transformer_parts.explore.rope_layout import RopeLayouts
-from transformer_parts.explore.rope_layout_heads import RopeLayoutHeads
+from transformer_parts.explore.rope_layout import RopeLayoutHeads, RopeLayouts
 from transformer_parts.maths import rope_layout
 
 

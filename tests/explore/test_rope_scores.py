@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from panel_table import after
 
-from transformer_parts.draw.envelope import window_of
+from transformer_parts.draw.artists import window_of
 from transformer_parts.explore.catalogue import PANELS
-from transformer_parts.explore.rope_scores import COLUMNS, RopeScores
-from transformer_parts.explore.rope_scores_heads import MEAN, RopeHeads
-from transformer_parts.explore.rope_scores_spectrum import RopeSpectrum
+from transformer_parts.explore.rope_scores import COLUMNS, MEAN, RopeHeads, RopeScores, RopeSpectrum
 from transformer_parts.maths import attention, rope
 from transformer_parts.models.excerpt import load_excerpt
 

@@ -5,15 +5,19 @@ import pytest
 from panel_table import after, shown
 
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
-from transformer_parts.explore.stability import LIKE_GPT2, StreamDepth
-from transformer_parts.explore.stability_live import LiveTraining
-from transformer_parts.explore.stability_logits import LogitGrowth
-from transformer_parts.explore.stability_runs import QUANTITIES, RecordedRuns
+from transformer_parts.explore.stability import (
+    LIKE_GPT2,
+    QUANTITIES,
+    LiveTraining,
+    LogitGrowth,
+    RecordedRuns,
+    StreamDepth,
+)
 from transformer_parts.maths.initialization import initial_weights
 from transformer_parts.maths.stability import stream_variance
 from transformer_parts.maths.stack import StackConfig
 from transformer_parts.runs import recorded, stability
-from transformer_parts.runs.stability_arms import COMPARISONS, Arm
+from transformer_parts.runs.stability import COMPARISONS, Arm
 
 
 def test_all_are_in_the_catalogue():

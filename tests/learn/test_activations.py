@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from transformer_parts.learn import activations as exercises
-from transformer_parts.maths.activations_units import dead_units
+from transformer_parts.maths.activations import dead_units
 
 
 def gelu_as_readers_write_it(x):

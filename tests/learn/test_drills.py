@@ -7,8 +7,7 @@ from fractions import Fraction
 import mpmath
 import pytest
 
-from transformer_parts.learn.drill import APART, Drill, Slip
-from transformer_parts.learn.drills import DRILLS
+from transformer_parts.learn.drills import APART, DRILLS, Drill, Slip
 
 SEEDS = range(200)
 every_drill = pytest.mark.parametrize("drill", DRILLS, ids=lambda drill: drill.name)

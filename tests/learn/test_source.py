@@ -9,9 +9,9 @@ import pytest
 from IPython.display import Markdown
 
 from transformer_parts.learn.source import show, source
-from transformer_parts.maths import norms, rope, rotation
+from transformer_parts.maths import norms, rope
 
-FUNCTIONS = (rope.rotate, rope.inv_freq, norms.rms_norm, norms.layer_norm, rotation.turn_interleaved)
+FUNCTIONS = (rope.rotate, rope.inv_freq, norms.rms_norm, norms.layer_norm, rope.turn_interleaved)
 
 
 def plain(x):

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose
 
 from transformer_parts.learn import stability as exercises
 from transformer_parts.maths.initialization import residual_factor
-from transformer_parts.maths.optimizer import clip_to_norm
 from transformer_parts.maths.stability import logit_bound
+from transformer_parts.maths.training import clip_to_norm
 
 EXERCISES = {"CLIP": exercises.CLIP, "NARROW": exercises.NARROW, "QK_NORM": exercises.QK_NORM}
 

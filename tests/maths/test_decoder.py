@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from transformer_parts.maths import attention_blocks
+from transformer_parts.maths import attention
 from transformer_parts.maths.decoder import DecoderLayer
 
 WEIGHTS = ["attn_norm", "w_q", "w_k", "w_v", "w_o", "ffn_norm", "w_gate", "w_up", "w_down"]
@@ -257,7 +257,7 @@ def test_the_weights_are_not_copied(rng):
 
 
 def test_memory_does_not_grow_with_the_square_of_the_length(rng, monkeypatch):
-    monkeypatch.setattr(attention_blocks, "BLOCK_BYTES", 2**19)
+    monkeypatch.setattr(attention, "BLOCK_BYTES", 2**19)
     layer, peaks = DecoderLayer.random(d_model=8, n_heads=2, d_ff=16, dtype=np.float32), {}
     for length in (1009, 4036):
         x = rng.normal(size=(length, 8)).astype(np.float32)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_parts.maths.attention import causal_mask
-from transformer_parts.maths.budget_cost import flops_per_token, kv_cache_bytes
+from transformer_parts.maths.budget import flops_per_token, kv_cache_bytes
 from transformer_parts.maths.long_context import long_context_cost, prefill_attention_flops, windowed_keys
 from transformer_parts.models.configs import PUBLISHED
 

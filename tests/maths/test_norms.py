@@ -1,5 +1,8 @@
 """RMSNorm and LayerNorm: independent answers, laws, every scale a float can have, and bad input."""
 
+import statistics
+from fractions import Fraction
+
 import ml_dtypes
 import mpmath
 import numpy as np
@@ -9,7 +12,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from transformer_parts.maths import norms
-from transformer_parts.maths.norms import layer_norm, rms_norm
+from transformer_parts.maths.norms import (
+    angle,
+    center,
+    layer_norm,
+    mean_square_in,
+    moments,
+    rms_norm,
+    rms_norm_cast_first,
+    rms_norm_cast_last,
+    rms_norm_in,
+)
+from transformer_parts.maths.precision import round_to, spacing
 
 NORMS = pytest.mark.parametrize("norm", [rms_norm, layer_norm])
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16])
@@ -275,3 +289,239 @@ def test_epsilon_must_be_above_zero(norm, eps):
 def test_bad_arguments_are_named(call, message):
     with pytest.raises(ValueError, match="^" + message):
         call()
+
+
+ROWS = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=13).map(lambda row: [round(v, 3) for v in row])
+
+
+@given(ROWS)
+def test_moments_agree_with_exact_fractions(row):
+    exact = [Fraction(v) for v in row]
+    mean, rms, std = moments(row)
+    scale = max(map(abs, row)) or 1.0
+    assert_allclose(mean, float(statistics.fmean(row)), rtol=1e-13, atol=1e-14 * scale)
+    assert_allclose(rms, float(sum(v * v for v in exact) / len(exact)) ** 0.5, rtol=1e-13)
+    assert_allclose(std, float(statistics.pvariance(exact)) ** 0.5, rtol=1e-10, atol=1e-14 * scale)
+
+
+def test_moments_of_the_hand_examples():
+    assert_allclose(moments([1.0, 3.0]), [2, 5**0.5, 1], rtol=1e-15)
+    assert_allclose(moments([[1, 3], [2, 4]]), [[2, 3], [5**0.5, 10**0.5], [1, 1]], rtol=1e-15)
+    assert_allclose(moments([1, 0, 0, 0]), [0.25, 0.5, 3**0.5 / 4], rtol=1e-15)
+    assert_array_equal(moments([0.1] * 7).std, 0)
+
+
+@pytest.mark.parametrize("exponent", [-1074, -600, 0, 600, 1023])
+def test_moments_at_every_scale(exponent):
+    x = np.ldexp([1.0, -0.5, 1.5, 0.25], exponent)
+    with mpmath.workdps(50):
+        row = [mpmath.mpf(float(v)) for v in x]
+        mean = mpmath.fsum(row) / 4
+        expected = [
+            mean,
+            mpmath.sqrt(mpmath.fsum(v * v for v in row) / 4),
+            mpmath.sqrt(mpmath.fsum((v - mean) ** 2 for v in row) / 4),
+        ]
+    assert_allclose(moments(x), [float(v) for v in expected], rtol=1e-14, atol=5e-324)
+
+
+def test_mean_over_rms_lies_between_centred_and_constant(rng):
+    assert moments([1.0, -1.0]).mean_over_rms == 0
+    assert moments([-2.0, -2.0]).mean_over_rms == 1
+    assert np.isnan(moments([0.0, 0.0]).mean_over_rms)
+    x = rng.standard_normal((3, 5, 7)) + 1
+    mean, rms, std = moments(x)
+    assert mean.shape == (3, 5)
+    assert_allclose(mean**2 + std**2, rms**2, rtol=1e-13)
+
+
+def test_centring_is_the_projection_perpendicular_to_ones(rng):
+    x = rng.standard_normal((5, 11)) + 2
+    ones = np.ones(11)
+    projector = np.eye(11) - np.outer(ones, ones) / 11
+    assert_allclose(center(x), x @ projector, atol=1e-14)
+    assert center(np.float32([1, 3])).dtype == np.float32
+    assert center(np.float16([1, 3])).dtype == np.float16
+    assert center([1, 3]).tolist() == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize("degrees", [0, 1e-9, 30, 90, 179.999, 180])
+def test_angle_is_precise_at_every_size(degrees):
+    turn = np.radians(degrees)
+    assert_allclose(angle([2e-200, 0], [3e200 * np.cos(turn), 3e200 * np.sin(turn)]), turn, rtol=1e-13, atol=1e-15)
+
+
+def test_angle_without_a_direction_is_nan():
+    assert np.isnan(angle([0.0, 0.0], [1.0, 2.0]))
+    assert angle(np.ones((3, 1, 5)), np.ones((2, 5))).shape == (3, 2)
+
+
+@given(ROWS.filter(lambda row: np.std(row) > 1e-2))
+def test_the_two_norms_stand_at_the_angle_of_mean_over_rms(row):
+    x = np.array(row)
+    between = angle(rms_norm(x, eps=1e-300), layer_norm(x, eps=1e-300))
+    ratio = moments(x).mean_over_rms
+    assert_allclose(np.sin(between), ratio, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("function", [moments, center, lambda x: angle(x, [1.0, 2.0])])
+@pytest.mark.parametrize("bad", [[1.0, np.nan], [1.0, np.inf], [], 3.0, ["a", "b"], [1j, 2]])
+def test_bad_input_is_named(function, bad):
+    with pytest.raises(ValueError, match=r"^x: got .*want "):
+        function(bad)
+
+
+def test_angle_refuses_what_does_not_fit():
+    with pytest.raises(ValueError, match=r"^y: got shape \(3,\), want a last axis of 2"):
+        angle([1.0, 2.0], [1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match=r"^y: got shape \(3, 2\)"):
+        angle(np.ones((5, 2)), np.ones((3, 2)))
+
+
+NUMPY = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
+EACH = pytest.mark.parametrize("dtype", NUMPY)
+
+
+@pytest.fixture
+def layer(rng):
+    """A residual stream and a gain whose offset from 1 is exact in bfloat16."""
+    x = round_to(3 * rng.standard_normal((101, 577)), "bfloat16")
+    return x, round_to(rng.uniform(0.5, 2, 577), "bfloat16")
+
+
+@EACH
+def test_the_two_orders_step_by_step(layer, dtype):
+    x, gain = (v.astype(NUMPY[dtype]) for v in layer)
+    wide = x.astype(np.float32)
+    normed = wide / np.sqrt((wide**2).mean(-1, keepdims=True) + np.float32(1e-6))
+    first = normed.astype(NUMPY[dtype]) * gain  # two numbers of the format: the product is rounded to it
+    last = (normed * gain.astype(np.float32)).astype(NUMPY[dtype])
+    for ours, theirs in (
+        (rms_norm_cast_first(*layer, dtype=dtype), first),
+        (rms_norm_cast_last(layer[0], layer[1] - 1, dtype=dtype), last),
+    ):
+        assert ours.dtype == np.float32
+        theirs = theirs.astype(np.float32)
+        # x·(1/r) and x/r differ by a unit of float32, which seldom tips a rounding
+        assert np.mean(ours != theirs) < 2e-3
+        assert (np.abs(ours - theirs) <= 2 * spacing(theirs, dtype)).all()
+
+
+@pytest.mark.oracle
+@EACH
+def test_agrees_with_transformers(torch, transformers, layer, dtype):
+    x, gain = layer
+    models, kind = transformers.models, getattr(torch, dtype)
+    llama = models.llama.modeling_llama.LlamaRMSNorm(577, eps=1e-6)
+    gemma = models.gemma.modeling_gemma.GemmaRMSNorm(577, eps=1e-6)
+    for module, weight, ours in ((llama, gain, rms_norm_cast_first), (gemma, gain - 1, rms_norm_cast_last)):
+        module.weight.data = torch.from_numpy(weight.astype(np.float32)).to(kind)
+        with torch.no_grad():
+            theirs = module(torch.from_numpy(x.astype(np.float32)).to(kind)).float().numpy()
+        y = ours(x, weight, dtype=dtype)
+        assert np.mean(y != theirs) < 2e-3
+        assert (np.abs(y - theirs) <= 2 * spacing(theirs, dtype)).all()
+
+
+@EACH
+def test_the_orders_differ_and_the_last_is_nearer(layer, dtype):
+    x, gain = layer
+    exact = rms_norm(x, gain)
+    first, last = rms_norm_cast_first(x, gain, dtype=dtype), rms_norm_cast_last(x, gain - 1, dtype=dtype)
+    assert 0.1 < np.mean(first != last) < 0.9
+    assert (np.abs(last - exact) <= 0.501 * spacing(exact, dtype)).all()
+    assert np.abs(first - exact).mean() > 1.2 * np.abs(last - exact).mean()
+
+
+def test_a_weight_near_zero_is_finer_than_a_gain_near_one():
+    offset = 0.001  # between two gains of bfloat16, but nearly itself as an offset
+    assert rms_norm_cast_first([1.0, 1.0], [1 + offset] * 2)[0] == 1
+    assert round_to(1 + offset, "bfloat16") == 1
+    assert abs(round_to(offset, "bfloat16") - offset) < 3e-6
+
+
+def test_squares_of_300_overflow_float16_alone():
+    x = np.array([300.0, -300.0, 300.0])
+    assert mean_square_in(x, "float16") == np.inf
+    assert mean_square_in(x, "float16", accumulator="float32") == np.inf
+    assert_array_equal(rms_norm_in(x, "float16"), [0, 0, 0])
+    assert_array_equal(rms_norm_in(x, "bfloat16"), [1, -1, 1])
+    assert_array_equal(rms_norm(x.astype(np.float16)), [1, -1, 1])  # statistics in float32
+    assert mean_square_in([255.0], "float16") == 65024
+    assert mean_square_in([256.0], "float16") == np.inf
+
+
+def test_a_sum_in_bfloat16_stops_growing():
+    ones = np.ones(4096)
+    assert mean_square_in(ones, "bfloat16") == 256 / 4096
+    assert mean_square_in(ones, "bfloat16", accumulator="float32") == 1
+    assert mean_square_in(ones, "float32") == 1
+    assert mean_square_in(ones, "float16") == 2048 / 4096
+    assert_array_equal(rms_norm_in(ones, "bfloat16"), 4 * ones)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("accumulator", [None, "float32"])
+def test_every_step_is_rounded(dtype, accumulator, rng):
+    x, eps = rng.standard_normal((2, 3, 53)), 1e-3
+    y, mean_square = (
+        rms_norm_in(x, dtype, eps, accumulator=accumulator),
+        mean_square_in(x, dtype, accumulator=accumulator),
+    )
+    for place in np.ndindex(2, 3):
+        row, total = round_to(x[place], dtype), 0.0
+        for v in row:
+            total = round_to(total + round_to(v * v, dtype), accumulator or dtype)
+        mean = round_to(total / 53, dtype)
+        assert mean_square[place] == mean
+        root = round_to(np.sqrt(round_to(mean + round_to(eps, dtype), dtype)), dtype)
+        assert_array_equal(y[place], round_to(row / root, dtype))
+
+
+def test_an_epsilon_that_vanishes_leaves_nothing_to_divide_by():
+    assert np.isnan(rms_norm_in([0.0, 0.0], "float16", 1e-8)).all()
+    assert_array_equal(rms_norm_in([0.0, 0.0], "float16", 1e-6), [0, 0])
+    assert_array_equal(rms_norm_in([0.0, 0.0], "bfloat16", 1e-8), [0, 0])
+    assert_array_equal(rms_norm(np.zeros(2, np.float16), eps=1e-8), [0, 0])
+
+
+def test_the_float32_format_is_plain_rms_norm(layer):
+    x, gain = layer
+    expected = rms_norm(x, gain)
+    for y in (rms_norm_cast_first(x, gain, dtype="float32"), rms_norm_cast_last(x, gain - 1, dtype="float32")):
+        assert_allclose(y, expected, rtol=1e-6)
+    assert_allclose(rms_norm_in(x, "float32"), rms_norm(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("cast", [rms_norm_cast_first, rms_norm_cast_last])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, 2.0], [1.0], 1e-6), r"weight: got shape \(1,\), want shape \(2,\)"),
+        (([1.0, np.nan], [1.0, 1.0], 1e-6), "x: got nan at index"),
+        (([1.0, 2.0], [1.0, np.inf], 1e-6), "weight: got inf at index"),
+        (([1.0, 2.0], [1.0, 1.0], 0), "eps: got 0.0, want a finite number above 0"),
+        ((1.0, [1.0], 1e-6), "x: .* at least 1 axis"),
+    ],
+)
+def test_bad_arguments_are_named_norms_precision(cast, arguments, message):
+    with pytest.raises(ValueError, match=r"^" + message):
+        cast(*arguments)
+
+
+def test_bad_formats_and_ranges_are_named():
+    for function in (mean_square_in, rms_norm_in):
+        with pytest.raises(ValueError, match=r"^dtype: got 'int8'"):
+            function([1.0], "int8")
+        with pytest.raises(ValueError, match=r"^accumulator: got 'int8'"):
+            function([1.0], "float16", accumulator="int8")
+        with pytest.raises(ValueError, match=r"^x: got entries too large for float16"):
+            function([70000.0], "float16")
+        with pytest.raises(ValueError, match=r"^x: .* at least 1 axis"):
+            function(1.0, "float16")
+    with pytest.raises(ValueError, match=r"^eps: got -1.0"):
+        rms_norm_in([1.0], "float16", -1)
+    with pytest.raises(ValueError, match=r"^weight: got entries too large for float16"):
+        rms_norm_cast_first([1.0], [1e5], dtype="float16")
+    with pytest.raises(ValueError, match=r"^dtype: got 'int8'"):
+        rms_norm_cast_last([1.0], [1.0], dtype="int8")

@@ -12,7 +12,7 @@ SIZES = {"vocab_size": 7, "n_layers": 3, "d_model": 12, "n_heads": 6, "n_kv_head
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
 def test_the_shapes_hold_as_many_parameters_as_the_budget_counts(placement):
-    """`budget.count` is held to published models elsewhere; it knows nothing of `shapes`."""
+    """`budget.parameters.count` is held to published models elsewhere; it knows nothing of `shapes`."""
     for norm, qk_norm, tied, ffn in itertools.product(("rms", "layer"), (True, False), (True, False), FFN_KINDS):
         config = StackConfig(**SIZES, placement=placement, norm=norm, qk_norm=qk_norm, tied=tied, ffn=ffn)
         assert sum(math.prod(shape) for shape in shapes(config).values()) == count(config.budget).total

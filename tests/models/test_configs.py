@@ -4,10 +4,16 @@ import importlib.util
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
+from gguf import RopeScalingType
 
 from transformer_parts.maths.budget import count, llama_d_ff
-from transformer_parts.models.configs import PUBLISHED
+from transformer_parts.maths.context_extension import longrope
+from transformer_parts.models import configs as phi3
+from transformer_parts.models.configs import PUBLISHED, LlamaSizes, llama_sizes
+from transformer_parts.models.smollm2 import load_model
+from transformer_parts.models.weights import GGUFFile
 
 HERE = Path(__file__).parent
 GOLDEN = json.loads((HERE / "golden_counts.json").read_text())
@@ -105,3 +111,86 @@ def test_the_table_cannot_be_changed():
         assert entry.source
         with pytest.raises(AttributeError):
             entry.told = "0"
+
+
+def test_sizes_are_the_files(tiny):
+    expected = LlamaSizes(
+        vocab_size=263,
+        d_model=42,
+        n_layers=2,
+        n_heads=6,
+        n_kv_heads=2,
+        head_dim=10,
+        d_ff=64,
+        context_length=97,
+        rope_base=5000.0,
+        eps=1e-4,
+    )
+    assert llama_sizes(GGUFFile(tiny.path)) == expected
+
+
+def test_what_is_left_out_has_its_meaning(rewrite):
+    sizes = llama_sizes(GGUFFile(rewrite(head_count_kv=None, rope_dimension_count=None, rope_freq_base=None)))
+    assert (sizes.n_kv_heads, sizes.head_dim, sizes.rope_base) == (6, 7, 10000.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"arch": "gemma"}, r"general\.architecture: got 'gemma', want one of 'llama'"),
+        ({"block_count": None}, r"got no field 'llama\.block_count'"),
+        ({"key_length": 12}, r"llama\.rope\.dimension_count: got 10, want 12, the whole head"),
+        ({"rope_scaling_type": RopeScalingType.YARN}, r"llama\.rope\.scaling\.type: got 'yarn', want 'none'"),
+        ({"feed_forward_length": 63}, r"blk\.0\.ffn_gate\.weight: got shape \(64, 42\), want \(63, 42\)"),
+        ({"head_count_kv": 3}, r"blk\.0\.attn_k\.weight: got shape \(20, 42\), want \(30, 42\)"),
+        ({"block_count": 3}, r"got no tensor 'blk\.2\.attn_norm\.weight'"),
+        ({"block_count": 1}, r"got a tensor 'blk\.1\.attn_k\.weight', want a Llama without"),
+        ({"layer_norm_rms_eps": 0.0}, r"layer 0 of changed\.gguf: eps: got 0"),
+    ],
+)
+def test_other_files_are_refused(rewrite, changed, message):
+    with pytest.raises(ValueError, match=message):
+        load_model(GGUFFile(rewrite(**changed)))
+
+
+def test_an_unknown_layout_is_refused(tiny):
+    with pytest.raises(ValueError, match="layout: got 'halves'"):
+        load_model(GGUFFile(tiny.path), layout="halves")
+
+
+@pytest.mark.parametrize("name", ["blk.0.attn_q.bias", "rope_freqs.weight"])
+def test_tensors_that_would_be_passed_over_are_refused(rewrite, tiny, name):
+    with pytest.raises(ValueError, match=f"got a tensor '{name}', want a Llama without biases or extras"):
+        load_model(GGUFFile(rewrite(tiny.tensors | {name: np.ones(60, np.float32)})))
+
+
+def test_a_weight_that_is_not_finite_is_refused(rewrite, tiny):
+    spoilt = tiny.tensors["blk.1.attn_v.weight"].copy()
+    spoilt[3, 5] = np.nan
+    with pytest.raises(ValueError, match=r"layer 1 of changed\.gguf: w_v: got .*nan at index \(5, 3\)"):
+        load_model(GGUFFile(rewrite(tiny.tensors | {"blk.1.attn_v.weight": spoilt})))
+
+
+def test_the_published_lists():
+    """48 pairs; searched in steps of 0.05 and 0.01, never falling, and the long ones beyond s = 32."""
+    short, long = np.array(phi3.SHORT), np.array(phi3.LONG)
+    assert short.shape == long.shape == (phi3.HEAD_DIM // 2,)
+    assert (np.diff(short) >= 0).all()
+    assert (np.diff(long) >= 0).all()
+    np.testing.assert_allclose(np.round(20 * short), 20 * short, atol=1e-9)
+    assert (short[0], short[-1], long[0], long[-1]) == (1.05, 2.95, 1.03, 64.81)
+    assert (short.sum(), long.sum()) == pytest.approx((93.35, 1513.02))
+    assert phi3.EXTENDED_LENGTH / phi3.TRAINED_LENGTH == 32
+
+
+def test_resampling_keeps_the_published_pairs_and_both_ends():
+    short, long = phi3.factors_for(48)
+    np.testing.assert_allclose(short, phi3.SHORT, rtol=1e-12)
+    np.testing.assert_allclose(long, phi3.LONG, rtol=1e-12)
+    for pairs in (2, 7, 64):
+        short, long = phi3.factors_for(pairs)
+        assert len(short) == len(long) == pairs
+        assert (short[0], short[-1], long[0], long[-1]) == (1.05, 2.95, 1.03, 64.81)
+        assert longrope(2 * pairs, 5000, 4096, short, long, factor=32).inv_freq.shape == (pairs,)
+    with pytest.raises(ValueError, match=r"^pairs: got 0, want"):
+        phi3.factors_for(0)

@@ -16,8 +16,8 @@ from transformer_parts.maths.attention import attention_weights, scores
 from transformer_parts.models import excerpt as excerpt_module
 from transformer_parts.models import make_excerpt, weights
 from transformer_parts.models.excerpt import ARRAYS_NAME, LICENSE_NAME, PROVENANCE_NAME, load_excerpt
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.smollm2 import load_model
+from transformer_parts.models.weights import GGUFFile
 
 DATA = Path(str(files("transformer_parts.models"))) / "data"
 LENGTH = 71

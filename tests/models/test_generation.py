@@ -5,9 +5,9 @@ import pytest
 
 from transformer_parts.maths.sampling import next_token_probabilities
 from transformer_parts.models.generation import Session, generate
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.smollm2 import load_model
 from transformer_parts.models.tokenizer import load_tokenizer
+from transformer_parts.models.weights import GGUFFile
 
 IDS = [1, 71, 262, 5, 71, 0, 131, 89, 12, 200, 71]
 

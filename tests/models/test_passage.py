@@ -10,21 +10,22 @@ import pytest
 
 from transformer_parts.maths import attention, rope
 from transformer_parts.models import make_passage
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.passage import (
     ARRAYS,
     ARRAYS_NAME,
     GATE_EDGES,
     HALF,
+    MOST_TOKENS,
     NOTES_NAME,
     TRAINED,
     Passage,
     load_passage,
+    read_passage,
 )
-from transformer_parts.models.read_passage import MOST_TOKENS, read_passage
 from transformer_parts.models.smollm2 import load_model
 from transformer_parts.models.tokenizer import load_tokenizer
 from transformer_parts.models.variants import BROKEN
+from transformer_parts.models.weights import GGUFFile
 
 DATA = Path(str(files("transformer_parts.models"))) / "data"
 

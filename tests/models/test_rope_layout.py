@@ -8,8 +8,8 @@ import pytest
 
 from transformer_parts.models import make_rope_layout, rope_layout, weights
 from transformer_parts.models.excerpt import load_excerpt
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.smollm2 import load_model
+from transformer_parts.models.weights import GGUFFile
 
 IDS = [5, 31, 7, 211, 5, 40, 3, 262, 31]
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from transformer_parts.maths.activations import silu
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.smollm2 import load_model
 from transformer_parts.models.tokenizer import load_tokenizer
+from transformer_parts.models.weights import GGUFFile
 
 IDS = [1, 71, 262, 5, 71, 0, 131, 89, 12, 200, 71]
 PASSAGE = (

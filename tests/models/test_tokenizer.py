@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.tokenizer import load_tokenizer, token_texts
+from transformer_parts.models.weights import GGUFFile
 
 PASSAGE = "The tower clock had stopped at 10:45; it's the guard's.\n\n  naïve — 東京 ∑ the the"
 

@@ -9,8 +9,8 @@ from transformer_parts.maths.activations import relu
 from transformer_parts.maths.context_extension import ScaledRope, yarn
 from transformer_parts.maths.norms import layer_norm
 from transformer_parts.models import variants
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.smollm2 import load_model
+from transformer_parts.models.weights import GGUFFile
 
 IDS = [1, 71, 262, 5, 71, 0, 131, 89, 12, 200, 71]
 

@@ -8,11 +8,11 @@ import pytest
 from transformer_parts.maths import context_extension
 from transformer_parts.maths.decoder import DecoderLayer
 from transformer_parts.models import weights
+from transformer_parts.models.configs import LlamaSizes
 from transformer_parts.models.fused_layer import FusedLayer
-from transformer_parts.models.gguf_file import GGUFFile
-from transformer_parts.models.llama_sizes import LlamaSizes
 from transformer_parts.models.smollm2 import SmolLM2, load_model
 from transformer_parts.models.tokenizer import load_tokenizer
+from transformer_parts.models.weights import GGUFFile
 from transformer_parts.runs import long_context, long_text, recorded
 
 

@@ -6,9 +6,9 @@ from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers.models import WordLevel
 
 from transformer_parts.maths.decoder import DecoderLayer
+from transformer_parts.models.configs import LlamaSizes
 from transformer_parts.models.fused_layer import FusedLayer
 from transformer_parts.models.generation import Session
-from transformer_parts.models.llama_sizes import LlamaSizes
 from transformer_parts.models.smollm2 import SmolLM2
 from transformer_parts.runs import passkey
 

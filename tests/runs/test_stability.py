@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 from transformer_parts.maths.precision import round_to
 from transformer_parts.runs import recorded, stability
-from transformer_parts.runs.stability_arms import COMPARISONS, Arm, Comparison, Task
+from transformer_parts.runs.stability import COMPARISONS, Arm, Comparison, Task
 
 #: Another processor sums in another order, and training carries the difference on.
 TOLERANCE = 0.03

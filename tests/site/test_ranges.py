@@ -8,7 +8,7 @@ import zlib
 import pytest
 from publish.ranges import Explorer, Limits, options, thin
 
-from transformer_parts.explore.budget_cost import BudgetCost
+from transformer_parts.explore.budget import BudgetCost
 from transformer_parts.explore.readout import table
 from transformer_parts.explore.rope import RopePlane
 

@@ -13,9 +13,9 @@ import nbformat
 
 from publish.formulas import breakable, mathml
 from publish.prose import tied
-from transformer_parts.explore import interview, interview_prose
-from transformer_parts.learn.drill import Drill
-from transformer_parts.learn.drills import DRILLS
+from transformer_parts.explore import interview
+from transformer_parts.explore.interview import prose
+from transformer_parts.learn.drills import DRILLS, Drill
 from transformer_parts.learn.interview import LEVELS, Claim, Question
 from transformer_parts.learn.interview_files import load_bank
 from transformer_parts.learn.mock_interview import draw
@@ -40,11 +40,11 @@ class Texts:
 
     def html(self, text: str) -> str:
         """Return paragraphs and lists."""
-        return _typeset(interview_prose.html(text))
+        return _typeset(prose.html(text))
 
     def line(self, text: str) -> str:
         """Return one line, without a paragraph around it."""
-        return _typeset(interview_prose.line(text))
+        return _typeset(prose.line(text))
 
     def link(self, stem: str) -> str:
         """Return a link to the page of a notebook."""

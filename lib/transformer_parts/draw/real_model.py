@@ -5,10 +5,14 @@ from typing import Self
 
 import numpy as np
 from matplotlib.collections import LineCollection
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.artists import ClockFaces, HeatMap
 from transformer_parts.draw.view import View
+from transformer_parts.maths.activations import silu
 
 LEAST = 1e-6
 """Probabilities below this are drawn at this."""
@@ -37,7 +41,7 @@ class Stream:
     following: NDArray
 
 
-class StreamView(View[Stream]):
+class RealModelStreamView(View[Stream]):
     """Above, the size of the residual vectors; below, the probabilities that final norm and head make of the stream.
 
     Grey: all tokens; red squares: token 0; blue dots: the chosen token.  Below, black: the likeliest next token;
@@ -85,4 +89,188 @@ class StreamView(View[Stream]):
         self.mark.set_data([data.layer], [data.rms[2 * data.layer, data.token]])
         self.best.set_data(layers, np.maximum(data.best, LEAST))
         self.following.set_data(layers, np.maximum(data.following, LEAST))
+        return self
+
+
+COLUMNS = 11
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """One head, one query and one key of it.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (L, L)
+        Attention weights of the head, a row for each query.
+    query, key : int
+        The chosen tokens.
+    every_head : ndarray, shape (N, H)
+        A number for each head of the model.
+    layer, head : int
+        The chosen head.
+    query_pairs, key_pairs : ndarray of complex, shape (P,)
+        The pairs of channels, turned.
+    parts : ndarray, shape (P,)
+        What each pair adds to the score.
+    """
+
+    weights: NDArray
+    query: int
+    key: int
+    every_head: NDArray
+    layer: int
+    head: int
+    query_pairs: NDArray
+    key_pairs: NDArray
+    parts: NDArray
+
+
+class RealModelHeadsView(View[Head]):
+    """Left, the attention map; right, all heads, a row for each layer; below, the clocks of query and key.
+
+    A frame marks the chosen query's row and the chosen head, a dot the chosen key.  The hands of a clock are the longer
+    the longer its pairs of channels are (by square roots); its face is gold where the pair adds to the score and grey
+    where it takes away.
+    """
+
+    size = (680, 520)
+
+    def build(self) -> None:
+        self.map_axes = self._square((0.085, 0.445, 0.435, 0.535), x="$j$", y="$i$")
+        self.map = self.moving(HeatMap(self.map_axes))
+        self.heads_axes = self._square((0.615, 0.445, 0.365, 0.535), x="$h$", y=r"$\ell$")
+        self.heads = self.moving(HeatMap(self.heads_axes))
+        self.row, self.frame_of_head = (
+            self.moving(axes.add_patch(Rectangle((0, 0), 1, 1, fill=False, edgecolor=theme.INK, linewidth=1.6)))
+            for axes in (self.map_axes, self.heads_axes)
+        )
+        (dot,) = self.map_axes.plot([], [], color=theme.INK, marker="o", markersize=6, markerfacecolor=theme.THIRD)
+        self.dot = self.moving(dot)
+        self.clock_axes = self.fig.add_axes((0.02, 0.01, 0.96, 0.345))
+        self.clock_axes.set_axis_off()
+        self.clocks = ClockFaces(self.clock_axes, self.moving)
+
+    def _square(self, place, **labels):
+        axes = theme.style(self.fig.add_axes(place), grid=False, **labels)
+        axes.xaxis.set_label_coords(0.5, -0.085)
+        axes.yaxis.set_label_coords(-0.13, 0.5)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(MaxNLocator(6, integer=True))
+        for spine in axes.spines.values():
+            spine.set_visible(True)
+        return axes
+
+    def update(self, data: Head) -> Self:
+        length, (layers, heads) = len(data.weights), data.every_head.shape
+        # A row of the map is a query, the first on top, as in a matrix.
+        self.limits(self.map_axes, x=(-0.5, length - 0.5), y=(length - 0.5, -0.5))
+        self.limits(self.heads_axes, x=(-0.5, heads - 0.5), y=(layers - 0.5, -0.5))
+        self.map.set_cells(data.weights, 1.0)
+        self.heads.set_cells(data.every_head, float(np.abs(data.every_head).max()))
+        self.row.set_bounds(-0.5, data.query - 0.5, data.query + 1, 1)
+        self.dot.set_data([data.key], [data.query])
+        self.frame_of_head.set_bounds(data.head - 0.5, data.layer - 0.5, 1, 1)
+        self._clocks(data)
+        return self
+
+    def _clocks(self, data: Head) -> None:
+        pairs = np.arange(len(data.parts))
+        centres = np.stack([pairs % COLUMNS, -(pairs // COLUMNS)], axis=-1).astype(float)
+        rows = -(-len(pairs) // COLUMNS)
+        box = self.clock_axes.get_position()
+        width = max(COLUMNS, rows * box.width * self.size[0] / (box.height * self.size[1]))
+        height = width * box.height * self.size[1] / (box.width * self.size[0])
+        x, y = (COLUMNS - 1) / 2, -(rows - 1) / 2
+        self.limits(self.clock_axes, x=(x - width / 2, x + width / 2), y=(y - height / 2, y + height / 2))
+        # By square roots: a few pairs are many times as long as the rest.
+        sizes = [np.sqrt(np.abs(turned)) for turned in (data.query_pairs, data.key_pairs)]
+        lengths = [size / (size.max() or 1.0) for size in sizes]
+        self.clocks.set_clocks(
+            centres,
+            np.angle(data.query_pairs),
+            np.angle(data.key_pairs),
+            data.parts / (np.abs(data.parts).max() or 1.0),
+            query_lengths=lengths[0],
+            key_lengths=lengths[1],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Losses by token with and without a part, and how a layer's gates are spread.
+
+    Attributes
+    ----------
+    trained, broken : ndarray, shape (L − 1,)
+        The loss of tokens 1, 2, …, in nats.
+    token : int
+        The chosen token, from 1.
+    edges : ndarray, shape (C + 1,)
+        Edges of the classes of gates before the activation.
+    all_gates, token_gates : ndarray, shape (C,)
+        Shares of the layer's gates in each class: over all tokens, and of the chosen one.
+    all_shares, token_shares : ndarray, shape (2,)
+        Shares of the gates after the activation that are below 0, and above 1.
+    """
+
+    trained: NDArray
+    broken: NDArray
+    token: int
+    edges: NDArray
+    all_gates: NDArray
+    token_gates: NDArray
+    all_shares: NDArray
+    token_shares: NDArray
+
+
+class RealModelPartsView(View[Parts]):
+    """Above, the loss of each token, blue dots as trained, red squares with the part broken; below, gates.
+
+    Below, grey: the share of the layer's gates x·W_gate in each class, over all tokens; blue: the chosen token's;
+    gold, on the right-hand scale: what SiLU makes of them.
+    """
+
+    size = (680, 460)
+
+    def build(self) -> None:
+        self.loss_axes = theme.style(self.fig.add_axes((0.095, 0.60, 0.82, 0.375)), x="$t$", y=r"$-\ln p$")
+        self.gate_axes = theme.style(self.fig.add_axes((0.095, 0.13, 0.82, 0.32)), x="$g$", y="%")
+        self.gate_axes.set(xlim=(-6.05, 6.05), ylim=(0, 16))
+        self.silu_axes = theme.style(self.gate_axes.twinx(), grid=False, y=r"$\mathrm{SiLU}(g)$")
+        self.silu_axes.set(ylim=(-0.8, 6.4), facecolor="none")
+        self.silu_axes.spines["right"].set_visible(True)
+        self.silu_axes.yaxis.set_label_position("right")
+        self.silu_axes.yaxis.tick_right()
+        gates = np.linspace(-6, 6, 241)
+        self.silu_axes.plot(gates, silu(gates), color=theme.THIRD, linewidth=theme.LINE, linestyle="--")
+        self.silu_axes.axhline(0, color=theme.THIRD, linewidth=0.6, linestyle=":")
+        self.loss_axes.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
+        for axes in (self.loss_axes, self.gate_axes):
+            axes.yaxis.set_label_coords(-0.065, 0.5)
+        self.cursor = self.moving(
+            self.loss_axes.axvline(1, color=theme.FAINT, linewidth=theme.THIN, linestyle="--", zorder=1)
+        )
+        self.broken, self.trained = (
+            self.moving(
+                self.loss_axes.plot(
+                    [], [], color=colour, marker=theme.MARKERS[colour], markersize=5, linewidth=theme.THIN, zorder=3
+                )[0]
+            )
+            for colour in (theme.SECOND, theme.FIRST)
+        )
+        self.all_gates = self.moving(self.gate_axes.stairs([0.0], [0.0, 1.0], fill=True, color=theme.FAINT, alpha=0.6))
+        self.token_gates = self.moving(self.gate_axes.stairs([0.0], [0.0, 1.0], color=theme.FIRST, linewidth=1.5))
+
+    def update(self, data: Parts) -> Self:
+        tokens = np.arange(1, len(data.trained) + 1)
+        highest = max(float(data.trained.max()), float(data.broken.max()))
+        self.limits(self.loss_axes, x=(0.5, tokens[-1] + 0.5), y=(-0.5, 8 * np.ceil((highest + 0.5) / 8)))
+        self.cursor.set_xdata([data.token, data.token])
+        self.trained.set_data(tokens, data.trained)
+        self.broken.set_data(tokens, data.broken)
+        self.all_gates.set_data(100 * data.all_gates, data.edges)
+        self.token_gates.set_data(100 * data.token_gates, data.edges)
+        largest = 100 * max(float(data.all_gates.max()), float(data.token_gates.max()))
+        self.limits(self.gate_axes, y=(0, 8 * np.ceil(1.05 * largest / 8)))
         return self

@@ -8,7 +8,7 @@ from matplotlib.patches import FancyArrowPatch
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.clock_faces import ClockFaces
+from transformer_parts.draw.artists import ClockFaces
 from transformer_parts.draw.view import View
 
 
@@ -44,7 +44,7 @@ class Plane:
     score: float
 
 
-class PlaneView(View[Plane]):
+class RopePlaneView(View[Plane]):
     """Left, the plane with both arrows and the angles they were turned by; right, the score against the offset."""
 
     size = (680, 400)
@@ -125,7 +125,7 @@ class Clocks:
     inv_freq: NDArray
 
 
-class ClocksView(View[Clocks]):
+class RopeClocksView(View[Clocks]):
     """One clock for each pair of channels, the fastest first.
 
     The face is gold where the hands agree, white where they stand at a right angle, grey where they oppose.

@@ -6,19 +6,31 @@ from types import MappingProxyType
 import numpy as np
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.activations import GELU, REACH, RELU, SIGMOID, SWISH, Curves, CurvesView
-from transformer_parts.draw.activations_units import DEAD, EXPECTED, Units, UnitsView
+from transformer_parts.draw.activations import (
+    DEAD,
+    EXPECTED,
+    GELU,
+    REACH,
+    RELU,
+    SIGMOID,
+    SWISH,
+    ActivationCurvesView,
+    Curves,
+    DeadUnitsView,
+    Units,
+)
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.maths import activations
-from transformer_parts.maths.activations_extremes import largest_difference, swish_minimum
-from transformer_parts.maths.activations_units import (
+from transformer_parts.maths.activations import (
     dead_probability,
     dead_units,
     fraction_dead,
+    largest_difference,
     random_units,
     slope_rms,
+    swish_minimum,
     tabulated,
 )
 from transformer_parts.models.excerpt import load_excerpt
@@ -46,7 +58,7 @@ class ActivationCurves(Panel[Curves]):
         " dotted, diamond), GELU (blue, circle), Swish (red, dashed, square), sigmoid (gold, triangle). In the middle"
         " their derivatives. Below, the difference of two functions, with a red ring where it is largest in size."
     )
-    still = "figures/activations_curves.png"
+    still = "figures/activation_curves.png"
     _gelus = MappingProxyType({"beta": 1.0, "first": "gelu", "second": "gelu_tanh"})
     _swish = MappingProxyType({"first": "swish", "second": "gelu"})
     presets = MappingProxyType(
@@ -70,7 +82,7 @@ class ActivationCurves(Panel[Curves]):
         }
 
     def make_view(self):
-        return CurvesView()
+        return ActivationCurvesView()
 
     def compute(self, *, at, beta, first, second):
         functions = dict(_FUNCTIONS)
@@ -121,7 +133,7 @@ class DeadUnits(Panel[Units]):
         " on. Below, the fraction of dead units against the bias (black), what probability says of it (red, dashed),"
         " and the present bias (gold diamond)."
     )
-    still = "figures/activations_units.png"
+    still = "figures/dead_units.png"
     presets = MappingProxyType(
         {
             "b = 0": {"source": "random", "bias": 0.0, "inputs": 256},
@@ -150,7 +162,7 @@ class DeadUnits(Panel[Units]):
         }
 
     def make_view(self):
-        return UnitsView()
+        return DeadUnitsView()
 
     def compute(self, *, source, bias, inputs):
         looked_at = self._pre[source][:inputs]

@@ -5,14 +5,21 @@ from types import MappingProxyType
 import numpy as np
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.norms import DIFFERENCE, LAYER_NORM, RMS_NORM, BarsView, Pair
-from transformer_parts.draw.norms_residual import Channels, ResidualView
-from transformer_parts.draw.norms_sphere import Space, SphereView
+from transformer_parts.draw.norms import (
+    DIFFERENCE,
+    LAYER_NORM,
+    RMS_NORM,
+    Channels,
+    NormBarsView,
+    NormResidualView,
+    NormSphereView,
+    Pair,
+    Space,
+)
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
-from transformer_parts.maths.norms import layer_norm, rms_norm
-from transformer_parts.maths.norms_moments import angle, center, moments
+from transformer_parts.maths.norms import angle, center, layer_norm, moments, rms_norm
 from transformer_parts.models.excerpt import load_excerpt
 
 #: So small beside squares of about 1 that no shown digit feels it.
@@ -46,7 +53,7 @@ class NormBars(Panel[Pair]):
         " three bars: RMSNorm's output (blue, circle), LayerNorm's output (red, square) and their difference (gold,"
         " diamond)."
     )
-    still = "figures/norms_bars.png"
+    still = "figures/norm_bars.png"
     _plain = MappingProxyType({"shift": 0.0, "scale": 1.0, "eps": _NO_EPS, "gamma": 1.0, "beta": 0.0})
     _tiny = MappingProxyType({**_plain, "d": 4, "x1": 1.0, "x2": -1.0, "x3": 1.0, "x4": -1.0, "scale": 1e-3})
     presets = MappingProxyType(
@@ -79,7 +86,7 @@ class NormBars(Panel[Pair]):
             _show_components(self.controls)
 
     def make_view(self):
-        return BarsView()
+        return NormBarsView()
 
     def compute(self, *, d, x1, x2, x3, x4, scale, shift, eps, gamma, beta):
         x = scale * np.array([x1, x2, x3, x4][:d]) + shift
@@ -112,7 +119,7 @@ class NormSphere(Panel[Space]):
         " its mean, whose ray meets the circle of plane and sphere at LayerNorm's output (red square). The blue curve"
         " is where RMSNorm's output goes when x is moved along (1, 1, 1)."
     )
-    still = "figures/norms_sphere.png"
+    still = "figures/norm_sphere.png"
     _start = MappingProxyType({"x1": 2.0, "x2": 1.0, "x3": 0.0, "scale": 1.0, "shift": 0.0, "eps": _NO_EPS})
     presets = MappingProxyType(
         {
@@ -143,7 +150,7 @@ class NormSphere(Panel[Space]):
         }
 
     def make_view(self):
-        return SphereView()
+        return NormSphereView()
 
     def compute(self, *, x1, x2, x3, scale, shift, eps, azimuth, elevation):
         pair = _pair(scale * np.array([x1, x2, x3]) + shift, eps)
@@ -181,7 +188,7 @@ class NormResidual(Panel[Channels]):
         " LayerNorm's (red squares), with dashed lines at plus and minus the square root of D; and their difference"
         " (gold). A gold diamond marks the channel whose input is largest."
     )
-    still = "figures/norms_residual.png"
+    still = "figures/norm_residual.png"
     _start = MappingProxyType({"token": 0, "learned": False, "ordered": False, "added": 0.0, "eps": 1e-5})
     presets = MappingProxyType(
         {
@@ -209,7 +216,7 @@ class NormResidual(Panel[Channels]):
         }
 
     def make_view(self):
-        return ResidualView()
+        return NormResidualView()
 
     def compute(self, *, source, token, added, eps, learned, ordered):
         if source.startswith("random"):

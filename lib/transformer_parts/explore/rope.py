@@ -5,11 +5,11 @@ from types import MappingProxyType
 import numpy as np
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.rope import Clocks, ClocksView, Plane, PlaneView
+from transformer_parts.draw.rope import Clocks, Plane, RopeClocksView, RopePlaneView
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
-from transformer_parts.maths import attention, rope, rope_scores, rotation
+from transformer_parts.maths import attention, rope, rope_scores
 
 _WORKED = MappingProxyType(
     {
@@ -54,14 +54,14 @@ class RopePlane(Panel[Plane]):
         }
 
     def make_view(self):
-        return PlaneView()
+        return RopePlaneView()
 
     def compute(self, *, m, n, shift, theta, query_length, query_direction, key_length, key_direction):
-        query = rotation.from_polar(query_length, np.radians(query_direction))
-        key = rotation.from_polar(key_length, np.radians(key_direction))
+        query = rope.from_polar(query_length, np.radians(query_direction))
+        key = rope.from_polar(key_length, np.radians(key_direction))
         positions = [m + shift, n + shift]
         turned = rope.rotate(np.stack([query, key]), positions, inv_freq=[theta])
-        query_angle, key_angle = rotation.angles(positions, [theta])[:, 0]
+        query_angle, key_angle = rope.angles(positions, [theta])[:, 0]
         return Plane(
             query=query,
             key=key,
@@ -118,11 +118,11 @@ class RopeClocks(Panel[Clocks]):
         }
 
     def make_view(self):
-        return ClocksView()
+        return RopeClocksView()
 
     def compute(self, *, m, n, shift, head_dim, rope_base):
         inv_freq = rope.inv_freq(head_dim, rope_base)
-        query_angles, key_angles = rotation.angles([m + shift, n + shift], inv_freq)
+        query_angles, key_angles = rope.angles([m + shift, n + shift], inv_freq)
         # Two unit hands that point the same way at position 0: each pair adds cos((n - m)·θ).
         hand = np.tile([1.0, 0.0], head_dim // 2)
         alignment = rope_scores.pair_scores(hand, hand, [n - m], inv_freq, scale=1.0)[:, 0]

@@ -4,11 +4,20 @@ from types import MappingProxyType
 
 import numpy as np
 
-from transformer_parts.draw.rope_layout import DIFFERENCE, READ, RIGHT, Layouts, LayoutsView
+from transformer_parts.draw.rope_layout import (
+    DIFFERENCE,
+    READ,
+    RIGHT,
+    HeadReadings,
+    Layouts,
+    RopeLayoutHeadsView,
+    RopeLayoutsView,
+)
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
-from transformer_parts.maths import rope, rope_layout, rope_layout_errors
+from transformer_parts.maths import attention, rope, rope_layout
+from transformer_parts.models.excerpt import load_excerpt
 
 TRAINED = "interleaved"
 _AS_TRAINED = "as trained"
@@ -25,7 +34,7 @@ class RopeLayouts(Panel[Layouts]):
         " pairs that the code turns. Top right: the permutation of the rows, filled squares as done, open squares as"
         " needed. Below: the score against the offset n - m as trained and as read, and their difference."
     )
-    still = "figures/rope_layout.png"
+    still = "figures/rope_layouts.png"
     presets = MappingProxyType(
         {
             "By hand: head_dim 4": {
@@ -64,7 +73,7 @@ class RopeLayouts(Panel[Layouts]):
         }
 
     def make_view(self):
-        return LayoutsView()
+        return RopeLayoutsView()
 
     def couple(self, name):
         if name == "head_dim":
@@ -83,10 +92,8 @@ class RopeLayouts(Panel[Layouts]):
         place = np.argsort(order)
         trained = place[rope_layout.pair_indices(head_dim, TRAINED, rotary_dim=rotary_dim)]
         turned = rope_layout.pair_indices(head_dim, layout, rotary_dim=rotary_dim)
-        agreement = rope_layout_errors.agreement(
-            trained, turned, rope.inv_freq(rotary_dim, rope_base), head_dim, self.offsets
-        )
-        scores = rope_layout_errors.read_scores(
+        agreement = rope_layout.agreement(trained, turned, rope.inv_freq(rotary_dim, rope_base), head_dim, self.offsets)
+        scores = rope_layout.read_scores(
             query, key, self.offsets, order, layout, trained=TRAINED, rope_base=rope_base, rotary_dim=rotary_dim
         )
         here = (offset + self.reach) * self.steps
@@ -99,7 +106,7 @@ class RopeLayouts(Panel[Layouts]):
             right=scores.right,
             read=scores.read,
             difference=scores.difference,
-            typical=rope_layout_errors.difference_std(query, key, agreement),
+            typical=rope_layout.difference_std(query, key, agreement),
             offset=offset,
             marked=tuple(float(values[here]) for values in scores),
             agreement=float(agreement[here]),
@@ -136,3 +143,77 @@ def _pairs(pairs: np.ndarray, most: int = 4) -> str:
 
 def _channels(order: np.ndarray, most: int = 16) -> str:
     return " ".join([*map(str, order[:most].tolist()), *["…"] * (len(order) > most)])
+
+
+class RopeLayoutHeads(Panel[HeadReadings]):
+    """A real head's attention as trained (interleaved pairs) beside what code with split pairs makes of it."""
+
+    alt = (
+        "Top: two square maps of a real head's attention weights, left as trained, right as read in the wrong layout;"
+        " a frame marks one query. Bottom left: that query's weights, as trained upwards, as read downwards. Bottom"
+        " right: the size of the scores' difference against the distance i - j."
+    )
+    still = "figures/rope_layout_heads.png"
+    presets = MappingProxyType(
+        {
+            "Previous token: 16, 0": {"layer": 16, "head": 0, "query": 41},
+            "Induction: 17, 4": {"layer": 17, "head": 4, "query": 47},
+            "The first token": {"layer": 16, "head": 0, "query": 0},
+            "Early layer: 1, 2": {"layer": 1, "head": 2, "query": 41},
+        }
+    )
+    play = "query"
+    play_interval = 250
+
+    def make_controls(self):
+        self.excerpt = load_excerpt()
+        last = len(self.excerpt.token_ids) - 1
+        return {
+            "layer": controls.stops("layer", 16, self.excerpt.qk_layers),
+            "head": controls.integer("head", 0, 0, self.excerpt.n_heads - 1),
+            "query": controls.integer("query token i", 41, 0, last),
+        }
+
+    def make_view(self):
+        return RopeLayoutHeadsView()
+
+    def compute(self, *, layer, head, query):
+        q, k = self.excerpt.query(layer, head), self.excerpt.key(layer, head)
+        places = np.arange(len(q))
+        scores, weights = [], []
+        for layout in ("interleaved", "split"):
+            turned = [rope.rotate(x, places, rope_base=self.excerpt.rope_base, layout=layout)[None] for x in (q, k)]
+            scores.append(attention.scores(*turned)[0])
+            weights.append(attention.attention_weights(*turned, causal=True)[0])
+        differences = scores[1] - scores[0]
+        return HeadReadings(
+            right=weights[0],
+            read=weights[1],
+            differences=differences,
+            rms=rope_layout.rms_by_distance(differences),
+            spread=float(scores[0][np.tril_indices(len(q))].std()),
+            moved=rope_layout.total_variation(*weights),
+            query=query,
+        )
+
+    def rows(self, data):
+        i = data.query
+        kept = (data.right.argmax(axis=-1) == data.read.argmax(axis=-1)).mean()
+        return [
+            Row("query token", self._token(i)),
+            Row("looks most at, as trained", self._strongest(data.right[i]), RIGHT),
+            Row("looks most at, as read", self._strongest(data.read[i]), READ),
+            Row("weight that moved, this query", number(data.moved[i], 3)),
+            Row("weight that moved, mean over the passage", number(data.moved.mean(), 3)),
+            Row("queries that keep their strongest key", f"{100 * kept:.0f} %"),
+            Row("scores' RMS difference at distance 0", number(data.rms[0]), DIFFERENCE),
+            Row("at distance 1, 8, 64", ", ".join(number(data.rms[d], 2) for d in (1, 8, 64)), DIFFERENCE),
+            Row("spread of the right scores (dashed)", number(data.spread, 2)),
+        ]
+
+    def _strongest(self, weights: np.ndarray) -> str:
+        j = int(weights.argmax())
+        return f"{self._token(j)}, weight {number(weights[j], 3)}"
+
+    def _token(self, i: int) -> str:
+        return f"{i} “{self.excerpt.token_texts[i]}”"

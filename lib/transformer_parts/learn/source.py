@@ -20,8 +20,8 @@ def source(function: Callable, *, docstring: bool = False) -> str:
 
     Examples
     --------
-    >>> from transformer_parts.maths import rotation
-    >>> print(source(rotation.turn_interleaved).splitlines()[0])
+    >>> from transformer_parts.maths import (rope)
+    >>> print(source(rope.turn_interleaved).splitlines()[0])
     def turn_interleaved(x: NDArray, phases: NDArray, out: NDArray) -> None:
     """
     try:

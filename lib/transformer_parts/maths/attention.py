@@ -7,10 +7,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
-from transformer_parts.maths.attention_blocks import exponentials, mix, scaled_scores, split_heads
-from transformer_parts.maths.softmax import entropy, logits, softmax
 
-__all__ = ["attention", "attention_weights", "causal_mask", "entropy", "scores", "softmax"]
+__all__ = [
+    "BLOCK_BYTES",
+    "attention",
+    "attention_weights",
+    "causal_mask",
+    "entropy",
+    "exponentials",
+    "mix",
+    "scaled_scores",
+    "scores",
+    "softmax",
+    "split_heads",
+]
 
 
 def causal_mask(L: int, S: int | None = None) -> NDArray[np.bool_]:
@@ -149,7 +159,7 @@ def attention(
 
     .. math:: \operatorname{Attn}(Q, K, V) = \operatorname{softmax}(\text{scale} \cdot Q K^\top + \text{bias})\, V
 
-    The scores are computed for a block of queries at a time, within ``attention_blocks.BLOCK_BYTES``; with
+    The scores are computed for a block of queries at a time, within ``BLOCK_BYTES``; with
     ``causal=True`` a block reads only the keys that it sees, so that no array of size L·S exists.
 
     Parameters
@@ -260,3 +270,238 @@ def _spread(name: str, x: NDArray, full: tuple[int, ...], n_groups: int) -> NDAr
 def _join(x: NDArray) -> NDArray:
     """Turn a new array (…, G, R, L, K) back to (…, H, L, K)."""
     return x.reshape(*x.shape[:-4], -1, *x.shape[-2:])
+
+
+BLOCK_BYTES = 8 * 2**20
+"""Most bytes that the scores of one block may take (exceeded only where one query of a group needs more).
+
+Smaller blocks stay nearer to the core's cache, larger ones give the matrix products more rows; with three query
+heads to a group, 2 to 4 MiB were quickest at 2048 keys, 8 to 32 MiB at 16384.
+"""
+
+
+def split_heads(x: NDArray, n_groups: int) -> NDArray:
+    """View (…, H, L, K) as (…, G, H/G, L, K): query head h stands at group h // (H/G)."""
+    *lead, n_heads, rows, columns = x.shape
+    return x.reshape(*lead, n_groups, n_heads // n_groups, rows, columns)
+
+
+def scaled_scores(query: NDArray, key: NDArray, scale: float) -> NDArray:
+    """Return scale · query @ keyᵀ for each head, (…, G, R, L, S), as a new array.
+
+    The scale is multiplied into the query, which is the smaller factor.  Scores beyond the dtype's range become
+    infinite without a warning: `exponentials` refuses them.
+    """
+    *lead, n_shared, n_rows, width = query.shape
+    rows = np.multiply(query, scale, order="C").reshape(*lead, n_shared * n_rows, width)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = rows @ key.swapaxes(-1, -2)
+    return out.reshape(*out.shape[:-2], n_shared, n_rows, key.shape[-2])
+
+
+def exponentials(
+    scores: NDArray, *, mask: NDArray | None, bias: NDArray | None, causal: bool, first: tuple[int, ...]
+) -> NDArray:
+    """Turn scores (…, G, R, L, S) in place into exp(score − the row's largest) and return the row sums.
+
+    `causal` lets the last row see every column, the row before it all but the last, and so on.  `first` is the
+    index of the block's first row among all of (…, G, R, L), for the message about a row without a key.
+    """
+    if bias is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores += bias.astype(scores.dtype, copy=False)
+    if mask is not None:
+        np.copyto(scores, -np.inf, where=~mask)
+    if causal:
+        rows = scores.shape[-2]
+        np.copyto(scores[..., -rows:], -np.inf, where=~np.tri(rows, dtype=bool))
+    largest = scores.max(axis=-1, keepdims=True)
+    if not np.isfinite(largest).all():
+        blame = "mask" if mask is not None else "bias" if bias is not None else "query"
+        raise _refuse_rows(largest[..., 0], first, blame)
+    scores -= largest
+    np.exp(scores, out=scores)
+    return scores.sum(axis=-1, keepdims=True)
+
+
+def _refuse_rows(largest: NDArray, first: tuple[int, ...], blame: str) -> ValueError:
+    row = np.argwhere(~np.isfinite(largest))[0]
+    # a block has no axes left for what the loop over groups has already chosen
+    *lead, group, shared, query = np.add(first, np.pad(row, (len(first) - len(row), 0))).tolist()
+    where = f"at index {(*lead, group * largest.shape[-2] + shared, query)} of (…, head, query)"
+    if largest[tuple(row)] == -np.inf and blame != "query":
+        return ValueError(f"{blame}: got no key to attend to {where}, want at least one")
+    return ValueError(f"query: got scores beyond the range of {largest.dtype} {where}, want finite ones")
+
+
+def mix(
+    query: NDArray,
+    key: NDArray,
+    value: NDArray,
+    out: NDArray,
+    *,
+    scale: float,
+    mask: NDArray | None = None,
+    bias: NDArray | None = None,
+    causal: bool = False,
+) -> None:
+    """Write softmax(scale · query @ keyᵀ + bias) @ value into `out`, a block of query rows at a time.
+
+    Parameters
+    ----------
+    query : (…, G, R, L, K) array
+    key : (…, G, S, K) array
+        All leading axes of query, key, value and out are the same.
+    value : (…, G, S, Kv) array
+    out : (…, G, R, L, Kv) array
+        May be a view with any strides and of a narrower dtype.
+    scale : float
+    mask, bias : (…, G, R, L, S) arrays or None
+    causal : bool
+        Each block then reads only the keys that its last query sees.
+    """
+    *groups, n_shared, n_queries, _ = query.shape
+    n_keys = key.shape[-2]
+    row_bytes = n_shared * n_keys * query.dtype.itemsize
+    # As many leading axes as needed are walked one by one, so that the scores of the rest fit into a block.
+    fits = (d for d in range(len(groups)) if math.prod(groups[d:]) * n_queries * row_bytes <= BLOCK_BYTES)
+    depth = next(fits, len(groups))
+    step = max(1, BLOCK_BYTES // (math.prod(groups[depth:]) * row_bytes))
+    step = min(step, n_queries)
+    for at in np.ndindex(*groups[:depth]):
+        for start in range(0, n_queries, step):
+            stop = min(start + step, n_queries)
+            seen = n_keys - n_queries + stop if causal else n_keys
+            rows = (*at, ..., slice(start, stop), slice(None))
+            square = (*at, ..., slice(start, stop), slice(seen))
+            keys = (*at, ..., slice(seen), slice(None))
+            _mix_block(
+                query[rows],
+                key[keys],
+                value[keys],
+                out[rows],
+                scale=scale,
+                mask=None if mask is None else mask[square],
+                bias=None if bias is None else bias[square],
+                causal=causal,
+                first=(*at, *(0,) * (len(groups) - depth), 0, start),
+            )
+
+
+def _mix_block(query, key, value, out, *, scale, mask, bias, causal, first) -> None:
+    block = scaled_scores(query, key, scale)
+    total = exponentials(block, mask=mask, bias=bias, causal=causal, first=first)
+    mixed = block.reshape(*block.shape[:-3], -1, block.shape[-1]) @ value
+    np.divide(mixed.reshape(out.shape), total, out=out, casting="same_kind")
+
+
+def softmax(x: ArrayLike, axis: int = -1) -> NDArray:
+    r"""Turn each slice of `x` into positive weights that sum to 1.
+
+    .. math:: \operatorname{softmax}(x)_i = e^{x_i - m} / \sum_j e^{x_j - m}, \qquad m = \max_j x_j
+
+    Subtracting the maximum changes nothing mathematically and keeps every exponential at 1 or below.
+
+    Parameters
+    ----------
+    x : (…) array_like
+        Logits; −inf (weight 0) is allowed.
+    axis : int
+        The axis along which the weights sum to 1.
+
+    Returns
+    -------
+    (…) ndarray
+        Of the shape and floating dtype of `x`.
+
+    Raises
+    ------
+    ValueError
+        If `x` has NaN or +inf, if a slice holds nothing but −inf, or if there is no such axis.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2.1.
+
+    Examples
+    --------
+    >>> print(np.array2string(softmax([0.0, np.log(3.0), -np.inf]), precision=4))
+    [0.25 0.75 0.  ]
+    """
+    x = logits("x", x)
+    axis = require.integer("axis", axis, minimum=-x.ndim, maximum=x.ndim - 1)
+    largest = x.max(axis=axis, keepdims=True)
+    if (largest == -np.inf).any():
+        where = tuple(np.argwhere(np.squeeze(largest == -np.inf, axis))[0].tolist())
+        raise ValueError(
+            f"x: got nothing but -inf in the slice {where} along axis {axis % x.ndim}, want a finite entry"
+        )
+    compute = require.compute_dtype(x.dtype)
+    out = np.subtract(x, largest, dtype=compute)
+    np.exp(out, out=out)
+    out /= out.sum(axis=axis, keepdims=True)
+    return out.astype(x.dtype, copy=False)
+
+
+def entropy(weights: ArrayLike, axis: int = -1) -> NDArray:
+    r"""Return the entropy of attention weights, in nats.
+
+    .. math:: H(p) = -\sum_j p_j \ln p_j, \qquad 0 \ln 0 = 0
+
+    It runs from 0 (one key has all the weight) to ln S (all S keys have the same); e^H is the number of keys
+    that are effectively read.
+
+    Parameters
+    ----------
+    weights : (…, S) array_like
+        Weights that are not negative and sum to 1 along `axis`.
+    axis : int
+        The axis to sum over.
+
+    Returns
+    -------
+    (…) ndarray
+        Without that axis, in the floating dtype of `weights`.
+
+    Raises
+    ------
+    ValueError
+        If a weight is negative or not finite, or a sum is not 1 (logits were passed, say).
+
+    References
+    ----------
+    Shannon, "A Mathematical Theory of Communication", 1948, §6.
+
+    Examples
+    --------
+    >>> print(np.array2string(entropy([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]), precision=4))
+    [0.6931 0.    ]
+    """
+    weights = require.array("weights", weights)
+    axis = require.integer("axis", axis, minimum=-weights.ndim, maximum=weights.ndim - 1)
+    p = weights.astype(require.compute_dtype(weights.dtype), copy=False)
+    if p.min() < 0:
+        raise ValueError(f"weights: got {p.min():g}, want no negative weight")
+    off = np.abs(p.sum(axis=axis) - 1).max()
+    if off > max(1e-5, 4 * float(_eps(weights.dtype))):
+        raise ValueError(f"weights: got sums along axis {axis % weights.ndim} that miss 1 by {off:.3g}, want sums of 1")
+    out = np.log(p, out=np.zeros_like(p), where=p > 0)
+    out *= p
+    # 0 − sum, so that a sure choice has the entropy 0 rather than −0
+    return np.asarray(0 - out.sum(axis=axis)).astype(weights.dtype, copy=False)
+
+
+def logits(name: str, x: ArrayLike, *, min_ndim: int = 1) -> NDArray:
+    """Return `x`, the argument `name`, as a floating array of finite numbers and −inf; refuse NaN and +inf.
+
+    Softmax and what is added to its argument (`attention`'s bias) are checked by it.
+    """
+    x = require.array(name, x, min_ndim=min_ndim, finite=False)
+    if x.max() == np.inf:
+        raise ValueError(f"{name}: got inf, want finite numbers or -inf")
+    return x
+
+
+def _eps(dtype: np.dtype) -> float:
+    """Return the spacing of a floating dtype at 1 (np.finfo does not know bfloat16, which keeps 7 bits)."""
+    return 2.0**-7 if dtype.name == "bfloat16" else np.finfo(dtype).eps

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require, rope
 from transformer_parts.maths.activations import silu
-from transformer_parts.maths.attention import attention_weights, scores
-from transformer_parts.maths.attention_blocks import mix, split_heads
+from transformer_parts.maths.attention import attention_weights, mix, scores, split_heads
 from transformer_parts.maths.decoder_step import Note, Step
 from transformer_parts.maths.decoder_weights import DecoderWeights
 from transformer_parts.maths.norms import rms_norm

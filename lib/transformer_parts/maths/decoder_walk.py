@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from transformer_parts.maths import require, rope
 from transformer_parts.maths.attention import attention_weights, scores
 from transformer_parts.maths.decoder_parts import layer_shapes, parameter_counts, part_of, random_layer
-from transformer_parts.maths.gradients_feedforward import ACTIVATIONS
+from transformer_parts.maths.gradients import ACTIVATIONS
 from transformer_parts.maths.stack_config import StackConfig
 from transformer_parts.maths.stack_layer import merge_heads, normalized, to_heads
 

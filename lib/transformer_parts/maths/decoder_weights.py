@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from transformer_parts.maths import require, rope, rotation
+from transformer_parts.maths import require, rope
 
 _WEIGHTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -103,7 +103,7 @@ class DecoderWeights:
         _check_heads(kept)
         _check_weights(kept)
         kept["eps"] = require.number("eps", self.eps, above=0)
-        kept["layout"] = require.one_of("layout", self.layout, rotation.LAYOUTS)
+        kept["layout"] = require.one_of("layout", self.layout, rope.LAYOUTS)
         head_dim = kept["w_q"].shape[1] // kept["n_heads"]
         if self.scale is not None:
             kept["scale"] = require.number("scale", self.scale)

@@ -5,12 +5,17 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer_parts.maths import gradients_residual
-from transformer_parts.maths.gradients import linear_backward, rotate_backward
-from transformer_parts.maths.gradients_attention import attention_backward
-from transformer_parts.maths.gradients_feedforward import ffn_backward, glu_backward
-from transformer_parts.maths.gradients_norms import layer_norm_backward, rms_norm_backward
-from transformer_parts.maths.residual import Part
+from transformer_parts.maths import norm_placement
+from transformer_parts.maths.gradients import (
+    attention_backward,
+    ffn_backward,
+    glu_backward,
+    layer_norm_backward,
+    linear_backward,
+    rms_norm_backward,
+    rotate_backward,
+)
+from transformer_parts.maths.norm_placement import Part
 from transformer_parts.maths.stack_config import StackConfig
 from transformer_parts.maths.stack_layer import merge_heads, to_heads
 
@@ -131,12 +136,12 @@ def around_backward(
     [0.3, 0.0]
     """
     if config.placement == "pre":
-        return gradients_residual.pre_norm_backward(grad, branch_backward, norm_backward)
+        return norm_placement.pre_norm_backward(grad, branch_backward, norm_backward)
     if config.placement == "sandwich":
-        return gradients_residual.sandwich_norm_backward(grad, branch_backward, norm_backward, norm_out_backward)
+        return norm_placement.sandwich_norm_backward(grad, branch_backward, norm_backward, norm_out_backward)
     if config.placement == "post":
-        return gradients_residual.post_norm_backward(grad, branch_backward, norm_backward)
-    return gradients_residual.deep_norm_backward(grad, branch_backward, norm_backward, config.alpha)
+        return norm_placement.post_norm_backward(grad, branch_backward, norm_backward)
+    return norm_placement.deep_norm_backward(grad, branch_backward, norm_backward, config.alpha)
 
 
 def normalized_backward(

@@ -1,26 +1,21 @@
 """The weights a decoder begins with."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from transformer_parts.maths import require
-from transformer_parts.maths.initialization_widths import (
-    SCHEMES,
-    kaiming_std,
-    narrowing,
-    residual_factor,
-    standard_deviations,
-    xavier_std,
-)
-from transformer_parts.maths.stack_config import StackConfig, shapes
+from transformer_parts.maths import norm_placement, require
+from transformer_parts.maths.stack_config import RESIDUAL_PROJECTIONS, StackConfig, shapes
 
 __all__ = [
     "SCHEMES",
     "initial_weights",
     "kaiming_std",
     "narrowed",
+    "narrowing",
     "residual_factor",
     "standard_deviations",
     "standard_draws",
@@ -151,3 +146,194 @@ def narrowed(weights: Mapping[str, NDArray], config: StackConfig) -> dict[str, N
         name: w * w.dtype.type(factors[matrix]) if "." in name and (matrix := name.split(".")[-1]) in factors else w
         for name, w in weights.items()
     }
+
+
+#: DeepNorm narrows what carries values through a layer, and leaves what only decides where to look.
+_NOT_NARROWED_BY_DEEPNORM = ("w_q", "w_k")
+
+
+def xavier_std(fan_in: int, fan_out: int) -> float:
+    r"""Return Xavier's standard deviation, which keeps signals going forward and gradients going back alike.
+
+    .. math:: \sigma = \sqrt{2 / (n_\text{in} + n_\text{out})}
+
+    Parameters
+    ----------
+    fan_in, fan_out : int
+        Inputs and outputs of the matrix.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If a size is not a positive integer.
+
+    References
+    ----------
+    Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010,
+    §4.2.1, equation 12.  (Equation 16 is a uniform distribution of the same variance.)
+
+    Examples
+    --------
+    >>> xavier_std(64, 64), xavier_std(2, 6)
+    (0.125, 0.5)
+    """
+    return math.sqrt(2 / (require.integer("fan_in", fan_in) + require.integer("fan_out", fan_out)))
+
+
+def kaiming_std(fan_in: int, gain: float = math.sqrt(2)) -> float:
+    r"""Return Kaiming's standard deviation, which keeps the size of signals going forward.
+
+    .. math:: \sigma = g / \sqrt{n_\text{in}}
+
+    Parameters
+    ----------
+    fan_in : int
+        Inputs of the matrix.
+    gain : float
+        g: √2 makes up for a ReLU, which takes away half of the mean square; 1 is right where nothing does.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If `fan_in` is not a positive integer or `gain` not a positive number.
+
+    References
+    ----------
+    He et al., "Delving Deep into Rectifiers", arXiv:1502.01852, §2.2, equation 10.
+
+    Examples
+    --------
+    >>> f"{kaiming_std(64):.6f}", kaiming_std(64, gain=1)
+    ('0.176777', 0.125)
+    """
+    return require.number("gain", gain, above=0) / math.sqrt(require.integer("fan_in", fan_in))
+
+
+#: Scheme → standard deviation of a matrix, from its inputs, its outputs and `std`.
+SCHEMES: Mapping[str, Callable[[int, int, float], float]] = MappingProxyType(
+    {
+        "normal": lambda fan_in, fan_out, std: std,
+        "xavier": lambda fan_in, fan_out, std: xavier_std(fan_in, fan_out),
+        "kaiming": lambda fan_in, fan_out, std: kaiming_std(fan_in),
+    }
+)
+
+
+def residual_factor(n_layers: int) -> float:
+    r"""Return GPT-2's factor for the initial weights of the residual projections.
+
+    A pre-norm decoder of L layers adds 2L branches to the residual stream.  If they are independent and of one
+    variance, the stream's variance grows 2L times as much as by one branch; with every branch multiplied by this
+    factor it grows as much as by one.
+
+    .. math:: 1 / \sqrt{2L}
+
+    Parameters
+    ----------
+    n_layers : int
+        L.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If `n_layers` is not a positive integer.
+
+    References
+    ----------
+    Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, §2.3: 1/√N for N residual layers,
+    each branch being one.
+
+    Examples
+    --------
+    >>> f"{residual_factor(12):.6f}"
+    '0.204124'
+    """
+    return 1 / math.sqrt(2 * require.integer("n_layers", n_layers))
+
+
+def standard_deviations(
+    config: StackConfig, *, scheme: str = "normal", std: float = 0.02, residual_scaling: bool = True
+) -> dict[str, float]:
+    """Return the standard deviation that each matrix of a decoder is drawn with.
+
+    Parameters
+    ----------
+    config : StackConfig
+        The decoder.
+    scheme : {"normal", "xavier", "kaiming"}
+        N(0, std²), Xavier or Kaiming for the matrices of the layers.
+    std : float
+        Of the scheme "normal"; also of the embedding and the head in every scheme (a lookup has no fan-in, and a
+        tied head is the embedding).
+    residual_scaling : bool
+        Narrow for depth.  Pre-norm, post-norm and sandwich: `residual_factor` on the last matrix of each branch.
+        DeepNorm: its β = (8L)^(−1/4) on the values, the output projection and the feed-forward matrices.
+
+    Returns
+    -------
+    dict of str to float
+        By the names of `stack_config.shapes`, matrices only.
+
+    Raises
+    ------
+    ValueError
+        For an unknown scheme, a negative `std`, or a `residual_scaling` that is not a bool.
+
+    References
+    ----------
+    β: Wang et al., "DeepNet", arXiv:2203.00555, §2, figure 2, decoder-only.
+
+    Examples
+    --------
+    >>> config = StackConfig(vocab_size=5, n_layers=8, d_model=8, n_heads=2, d_ff=16)
+    >>> found = standard_deviations(config)
+    >>> found["layers.0.w_q"], found["layers.0.w_o"], found["layers.7.w_down"]
+    (0.02, 0.005, 0.005)
+    """
+    of_scheme = SCHEMES[require.one_of("scheme", scheme, SCHEMES)]
+    std = require.number("std", std, minimum=0)
+    factors = narrowing(config) if require.boolean("residual_scaling", residual_scaling) else {}
+    found = {}
+    for name, shape in shapes(config).items():
+        if len(shape) == 2:
+            matrix = name.split(".")[-1]
+            outside = name in ("embedding", "head")
+            found[name] = (std if outside else of_scheme(*shape, std)) * factors.get(matrix, 1.0)
+    return found
+
+
+def narrowing(config: StackConfig) -> dict[str, float]:
+    """Return the factors by which depth narrows the draw, by the last part of a matrix's name.
+
+    Parameters
+    ----------
+    config : StackConfig
+        The decoder.
+
+    Returns
+    -------
+    dict of str to float
+        Matrices that are left alone are not in it.
+
+    Examples
+    --------
+    >>> narrowing(StackConfig(vocab_size=5, n_layers=8, d_model=8, n_heads=2, d_ff=16))["w_down"]
+    0.25
+    """
+    if config.placement != "deepnorm":
+        return dict.fromkeys(RESIDUAL_PROJECTIONS, residual_factor(config.n_layers))
+    _, beta = norm_placement.deepnorm_alpha_beta(config.n_layers)
+    matrices = {name.split(".")[-1] for name, shape in shapes(config).items() if len(shape) == 2 and "." in name}
+    return dict.fromkeys(matrices.difference(_NOT_NARROWED_BY_DEEPNORM), beta)

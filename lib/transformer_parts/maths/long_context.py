@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 
 from transformer_parts.maths import require
-from transformer_parts.maths.budget import count
-from transformer_parts.maths.budget_config import DecoderConfig
-from transformer_parts.maths.budget_cost import flops_per_token, kv_cache_bytes
+from transformer_parts.maths.budget import DecoderConfig, count, flops_per_token, kv_cache_bytes
 
 __all__ = ["LongContextCost", "long_context_cost", "prefill_attention_flops", "windowed_keys"]
 
@@ -64,7 +62,7 @@ def prefill_attention_flops(config: DecoderConfig, length: int, window: int | No
     Raises
     ------
     ValueError
-        As `windowed_keys` and `budget_cost.flops_per_token` do.
+        As `windowed_keys` and `budget.cost.flops_per_token` do.
 
     Examples
     --------

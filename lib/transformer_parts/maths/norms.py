@@ -7,11 +7,13 @@ A row's result is the same to the last bit whatever rows are beside it.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
+from transformer_parts.maths.precision import FORMATS, round_to, stored
 
 BLOCK_BYTES = 384 * 1024  # of rows at a time: a block and its result fit in a core's L2 cache (1 MiB and more)
 
@@ -191,3 +193,295 @@ def _scaled_to_one(rows: NDArray, root_eps: NDArray) -> tuple[NDArray, NDArray]:
     """Divide a row and its √ε by the power of two just above the larger of them."""
     _, exponent = np.frexp(np.maximum(np.abs(rows).max(-1, keepdims=True), root_eps))
     return np.ldexp(rows, -exponent), np.ldexp(root_eps, -exponent)
+
+
+class Moments(NamedTuple):
+    """Mean, root mean square and standard deviation of each row; RMS² = mean² + σ².
+
+    Attributes
+    ----------
+    mean, rms, std : ndarray, shape (...)
+        μ, RMS and the biased (1/D) standard deviation σ, float64.
+    """
+
+    mean: NDArray[np.float64]
+    rms: NDArray[np.float64]
+    std: NDArray[np.float64]
+
+    @property
+    def mean_over_rms(self) -> NDArray[np.float64]:
+        """abs(μ) / RMS, from 0 (RMSNorm is LayerNorm) to 1 (all entries equal); NaN for a row of zeros."""
+        with np.errstate(invalid="ignore"):
+            return np.abs(self.mean) / self.rms
+
+
+def moments(x: ArrayLike) -> Moments:
+    r"""Return mean, root mean square and standard deviation over the last axis.
+
+    .. math:: \mu = \tfrac1D \sum_i x_i, \qquad \mathrm{RMS} = \sqrt{\tfrac1D \sum_i x_i^2}, \qquad
+              \sigma = \sqrt{\tfrac1D \sum_i (x_i - \mu)^2}
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        Finite numbers, of any size: the squares are taken of rows scaled to about 1.
+
+    Returns
+    -------
+    Moments
+        Three arrays of shape (...), float64.
+
+    Raises
+    ------
+    ValueError
+        If `x` is not finite or has no last axis.
+
+    References
+    ----------
+    Zhang & Sennrich, arXiv:1910.07467, eqs. 2 (μ, σ) and 4 (RMS).
+
+    Examples
+    --------
+    >>> mean, rms, std = moments([1.0, 3.0])
+    >>> f"{mean:.6f} {rms:.6f} {std:.6f}"
+    '2.000000 2.236068 1.000000'
+    """
+    x = require.array("x", x).astype(np.float64)
+    _, exponent = np.frexp(np.abs(x).max(-1))
+    rows = np.ldexp(x, -exponent[..., None])  # a power of two: exact
+    mean = rows.mean(-1)
+    # From the first entry on, so that equal entries have no spread at all, whatever the rounding of their mean.
+    centred = rows - rows[..., :1]
+    centred -= centred.mean(-1, keepdims=True)
+    rms, std = (np.sqrt(np.vecdot(y, y) / x.shape[-1]) for y in (rows, centred))
+    return Moments(*(np.ldexp(value, exponent) for value in (mean, rms, std)))
+
+
+def center(x: ArrayLike) -> NDArray:
+    """Subtract each row's mean: project onto the plane through the origin that is perpendicular to (1, …, 1).
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        Finite numbers.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+        In the dtype of `x` (integers: float64).
+
+    Raises
+    ------
+    ValueError
+        If `x` is not finite or has no last axis.
+
+    Examples
+    --------
+    >>> center([2.0, 1.0, 0.0]).tolist()
+    [1.0, 0.0, -1.0]
+    """
+    x = require.array("x", x)
+    wide = x.astype(require.compute_dtype(x.dtype))
+    return (wide - wide.mean(-1, keepdims=True)).astype(x.dtype)
+
+
+def angle(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
+    r"""Return the angle between two vectors, in radians.
+
+    Between ``rms_norm(x)`` and ``layer_norm(x)`` (no γ, no β) it is :math:`\arcsin(|\mu| / \mathrm{RMS})`, so that
+    for a small mean the two outputs differ by the fraction abs(μ)/RMS of their length.
+
+    Parameters
+    ----------
+    x, y : array_like, shape (..., D)
+        Finite numbers; leading axes broadcast.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        From 0 to π; NaN where a vector is zero and so has no direction.
+
+    Raises
+    ------
+    ValueError
+        If `x` or `y` is not finite or their shapes do not fit.
+
+    References
+    ----------
+    Kahan, "How Futile are Mindless Assessments of Roundoff in Floating-Point Computation?" (2006), "Mangled Angles":
+    this form keeps its precision at small angles, where arccos of the inner product loses half the digits.
+
+    Examples
+    --------
+    >>> f"{angle([1.0, 0.0], [3.0, 3.0]):.6f}"
+    '0.785398'
+    """
+    x, y = (require.array(name, value).astype(np.float64) for name, value in (("x", x), ("y", y)))
+    require.last_axis("y", y, x.shape[-1], "x")
+    require.broadcasts_with("y", y.shape, x.shape, "as x")
+    with np.errstate(invalid="ignore"):
+        x, y = (v / np.abs(v).max(-1, keepdims=True) for v in (x, y))
+        x, y = (v / np.linalg.norm(v, axis=-1, keepdims=True) for v in (x, y))
+    return 2 * np.arctan2(np.linalg.norm(x - y, axis=-1), np.linalg.norm(x + y, axis=-1))
+
+
+def rms_norm_cast_first(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, dtype: str = "bfloat16") -> NDArray:
+    """RMSNorm in the order of Llama's code: round the normalised row, multiply by γ, round again.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        Rounded to `dtype` first, as the layer receives it.
+    weight : array_like, shape (D,)
+        γ, rounded to `dtype` as it is stored.
+    eps : float
+        ε > 0.
+    dtype : {"bfloat16", "float16", "float32"}
+        The format the model runs in.  Normalising is done in float32.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+        Values of `dtype`, held as float32.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not finite (in `dtype`) or a shape does not fit.
+
+    See Also
+    --------
+    rms_norm_cast_last : The other order.
+
+    References
+    ----------
+    ``LlamaRMSNorm`` in Hugging Face transformers; ``RMSNorm`` in Meta's llama/model.py.
+
+    Examples
+    --------
+    >>> rms_norm_cast_first([1.0, 2.0, 3.0], [1.1, 1.1, 1.1]).tolist()
+    [0.51171875, 1.0234375, 1.53125]
+    """
+    x, weight = stored("x", x, dtype), stored("weight", weight, dtype)
+    require.shape("weight", weight, x.shape[-1:], "the last axis of x")
+    return round_to(round_to(rms_norm(x, eps=eps), dtype) * weight, dtype)
+
+
+def rms_norm_cast_last(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, dtype: str = "bfloat16") -> NDArray:
+    """RMSNorm in the order of Gemma's code: normalise and multiply by 1 + w in float32, round once.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        Rounded to `dtype` first, as the layer receives it.
+    weight : array_like, shape (D,)
+        w = γ − 1, rounded to `dtype` as it is stored: weights near 0 are finer than gains near 1, and weight decay
+        pulls the gain to 1 instead of to 0.
+    eps : float
+        ε > 0.
+    dtype : {"bfloat16", "float16", "float32"}
+        The format the model runs in.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+        Values of `dtype`, held as float32.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not finite (in `dtype`) or a shape does not fit.
+
+    See Also
+    --------
+    rms_norm_cast_first : The other order.
+
+    References
+    ----------
+    ``GemmaRMSNorm`` in Hugging Face transformers; ``RMSNorm`` in Google's gemma_pytorch, gemma/model.py.
+
+    Examples
+    --------
+    >>> rms_norm_cast_last([1.0, 2.0, 3.0], [0.1, 0.1, 0.1]).tolist()
+    [0.5078125, 1.015625, 1.53125]
+    """
+    x, weight = stored("x", x, dtype), stored("weight", weight, dtype)
+    return round_to(rms_norm(x, 1 + weight, eps=eps), dtype)
+
+
+def mean_square_in(x: ArrayLike, dtype: str, *, accumulator: str | None = None) -> NDArray:
+    """Return the mean of the squares as arithmetic in a 16-bit format gives it: every step is rounded.
+
+    In float16 the square of anything from 256 on is infinite.  In bfloat16 it is not, but a running sum stops
+    growing once its last place outweighs the next term: 4096 ones add up to 256.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        Rounded to `dtype` first.
+    dtype : {"bfloat16", "float16", "float32"}
+        The format of the squares, and of the sum (taken from left to right) and the mean.
+    accumulator : {"bfloat16", "float16", "float32"}, optional
+        The format of the sum, if another.  Libraries sum 16-bit numbers in float32, which cures the sum and not
+        the squares.
+
+    Returns
+    -------
+    ndarray, shape (...)
+        Values of `dtype`, held as float32; infinite where the format overflows.
+
+    Raises
+    ------
+    ValueError
+        If `x` is not finite (in `dtype`) or a format is another.
+
+    Examples
+    --------
+    >>> [float(mean_square_in([300.0, 300.0], dtype)) for dtype in ("float16", "bfloat16", "float32")]
+    [inf, 90112.0, 90000.0]
+    """
+    accumulator = dtype if accumulator is None else accumulator
+    x = stored("x", x, dtype)
+    require.one_of("accumulator", accumulator, FORMATS)
+    with np.errstate(over="ignore"):
+        squares = (x * x).astype(FORMATS[dtype].scalar).astype(FORMATS[accumulator].scalar)
+        total = np.add.accumulate(squares, axis=-1)[..., -1].astype(np.float32)
+    return round_to(total / np.float32(x.shape[-1]), dtype)
+
+
+def rms_norm_in(x: ArrayLike, dtype: str, eps: float = 1e-6, *, accumulator: str | None = None) -> NDArray:
+    """RMSNorm with every step in a 16-bit format: the mistake that float32 statistics avoid.
+
+    Where the squares overflow, the output is zero whatever the input; where ε rounds to zero (below 3e-8 in
+    float16), a row of zeros gives 0/0.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        Rounded to `dtype` first.
+    dtype : {"bfloat16", "float16", "float32"}
+    eps : float
+        ε > 0, rounded to `dtype`.
+    accumulator : {"bfloat16", "float16", "float32"}, optional
+        As for `mean_square_in`.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+        Values of `dtype`, held as float32; NaN for a row of zeros whose ε vanished.
+
+    Raises
+    ------
+    ValueError
+        If `x` is not finite (in `dtype`), a format is another, or `eps` is not above 0.
+
+    Examples
+    --------
+    >>> rms_norm_in([300.0, 300.0], "float16").tolist()
+    [0.0, 0.0]
+    """
+    mean_square = mean_square_in(x, dtype, accumulator=accumulator)
+    eps = round_to(require.number("eps", eps, above=0), dtype).astype(np.float32)
+    root = round_to(np.sqrt(round_to(mean_square + eps, dtype)), dtype)[..., None]
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        return (stored("x", x, dtype) / root).astype(FORMATS[dtype].scalar).astype(np.float32)

@@ -60,7 +60,7 @@ def stream_variance(weights: Weights, tokens: ArrayLike, config: StackConfig) ->
 
     Examples
     --------
-    >>> from transformer_parts.maths.initialization import initial_weights
+    >>> from transformer_parts.maths.initialization import (initial_weights)
     >>> config = StackConfig(vocab_size=50, n_layers=8, d_model=64, n_heads=2, d_ff=160)
     >>> found = stream_variance(initial_weights(config, std=0.07), np.arange(16), config)
     >>> len(found.stream), bool(found.stream[-1] > found.stream[0])

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from transformer_parts.maths import require, rope
-from transformer_parts.maths.budget_config import DecoderConfig
+from transformer_parts.maths.budget import DecoderConfig
 from transformer_parts.maths.feedforward import GLU_FAMILY
-from transformer_parts.maths.residual import deepnorm_alpha_beta
+from transformer_parts.maths.norm_placement import deepnorm_alpha_beta
 
 __all__ = ["FFN_KINDS", "PLACEMENTS", "RESIDUAL_PROJECTIONS", "StackConfig", "shapes"]
 
@@ -67,7 +67,7 @@ class StackConfig:
         Whether a token sees itself and those before it alone.  Without the mask the loss can be made small by
         looking at the answer.
     alpha : float, optional
-        DeepNorm's α.  Default: the one for the depth, `residual.deepnorm_alpha_beta`.
+        DeepNorm's α.  Default: the one for the depth, `norm_placement.deepnorm_alpha_beta`.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class StackConfig:
 
     Notes
     -----
-    There are no biases but LayerNorm's.  `budget_config.DecoderConfig` describes what can be counted, published
+    There are no biases but LayerNorm's.  `budget.parameters.DecoderConfig` describes what can be counted, published
     models included; this describes what `stack` can run.  `budget` turns the second into the first.
 
     ``None`` is filled in when the config is made, and ``dataclasses.replace`` keeps what was filled in: after a change
@@ -149,7 +149,7 @@ class StackConfig:
 
     @property
     def budget(self) -> DecoderConfig:
-        """The same decoder as `budget.count` takes it."""
+        """The same decoder as `budget.parameters.count` takes it."""
         return DecoderConfig(
             d_model=self.d_model,
             n_layers=self.n_layers,

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from transformer_parts.maths import residual, rope
-from transformer_parts.maths.attention import attention_weights
-from transformer_parts.maths.attention_blocks import split_heads
-from transformer_parts.maths.gradients_feedforward import ACTIVATIONS
+from transformer_parts.maths import norm_placement, rope
+from transformer_parts.maths.attention import attention_weights, split_heads
+from transformer_parts.maths.gradients import ACTIVATIONS
 from transformer_parts.maths.norms import layer_norm, rms_norm
 from transformer_parts.maths.stack_config import StackConfig
 
@@ -106,7 +105,11 @@ def layer_forward(weights: Weights, x: NDArray, config: StackConfig) -> tuple[ND
 
 
 def around(
-    x: NDArray, branch: residual.Part, norm: residual.Part, norm_out: residual.Part, config: StackConfig
+    x: NDArray,
+    branch: norm_placement.Part,
+    norm: norm_placement.Part,
+    norm_out: norm_placement.Part,
+    config: StackConfig,
 ) -> NDArray:
     """Put the norms around a branch as the config's placement has them.
 
@@ -130,12 +133,12 @@ def around(
     [0.9, 1.2]
     """
     if config.placement == "pre":
-        return residual.pre_norm(x, branch, norm)
+        return norm_placement.pre_norm(x, branch, norm)
     if config.placement == "sandwich":
-        return residual.sandwich_norm(x, branch, norm, norm_out)
+        return norm_placement.sandwich_norm(x, branch, norm, norm_out)
     if config.placement == "post":
-        return residual.post_norm(x, branch, norm)
-    return residual.deep_norm(x, branch, norm, config.alpha)
+        return norm_placement.post_norm(x, branch, norm)
+    return norm_placement.deep_norm(x, branch, norm, config.alpha)
 
 
 def normalized(weights: Weights, name: str, x: NDArray, config: StackConfig) -> NDArray:

@@ -8,12 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import numpy as np
+from numpy.typing import NDArray
+
+from transformer_parts.maths import require
 from transformer_parts.maths.budget import DecoderConfig
+from transformer_parts.models.weights import GGUFFile
 
 
 @dataclass(frozen=True, kw_only=True)
 class WidthRule:
-    """The two parameters of `budget.llama_d_ff` that a model's published code was given."""
+    """The two parameters of `budget.parameters.llama_d_ff` that a model's published code was given."""
 
     multiple_of: int
     multiplier: float = 1.0
@@ -207,3 +212,99 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
         ),
     }
 )
+
+
+@dataclass(frozen=True)
+class LlamaSizes:
+    """The sizes and constants of a Llama model as its file states them."""
+
+    vocab_size: int
+    d_model: int
+    n_layers: int
+    n_heads: int
+    n_kv_heads: int
+    head_dim: int
+    d_ff: int
+    context_length: int
+    rope_base: float
+    eps: float
+
+
+def llama_sizes(file: GGUFFile) -> LlamaSizes:
+    """Read the sizes; what Llama files may leave out has the value that leaving it out means.
+
+    Raises
+    ------
+    ValueError
+        A field is missing, the rotation turns only a part of each head, or its frequencies are scaled.
+    """
+
+    def field(name: str, default=None):
+        return file.field(f"llama.{name}", default)
+
+    n_heads, d_model = field("attention.head_count"), field("embedding_length")
+    head_dim = field("attention.key_length", field("rope.dimension_count", d_model // n_heads))
+    if (turned := field("rope.dimension_count", head_dim)) != head_dim:
+        raise ValueError(f"llama.rope.dimension_count: got {turned}, want {head_dim}, the whole head")
+    if (scaling := field("rope.scaling.type", "none")) != "none":
+        raise ValueError(f"llama.rope.scaling.type: got {scaling!r}, want 'none'")
+    return LlamaSizes(
+        vocab_size=len(file.field("tokenizer.ggml.tokens")),
+        d_model=d_model,
+        n_layers=field("block_count"),
+        n_heads=n_heads,
+        n_kv_heads=field("attention.head_count_kv", n_heads),
+        head_dim=head_dim,
+        d_ff=field("feed_forward_length"),
+        context_length=field("context_length"),
+        rope_base=field("rope.freq_base", 10000.0),
+        # stored in 32 bits: the shortest number that rounds to it is what its makers wrote
+        eps=float(str(np.float32(field("attention.layer_norm_rms_epsilon")))),
+    )
+
+
+HEAD_DIM = 96
+ROPE_BASE = 10000.0
+TRAINED_LENGTH = 4096
+EXTENDED_LENGTH = 131072
+
+SHORT = (
+    *(1.05,) * 3, *(1.1,) * 2, 1.15, 1.2, 1.25, 1.3, 1.35, 1.5, *(2.0,) * 21, *(2.05,) * 3, *(2.1,) * 3, *(2.15,) * 2,
+    2.35, 2.55, *(2.6,) * 2, 2.75, *(2.85,) * 2, 2.95,
+)  # fmt: skip
+LONG = (
+    1.03, 1.05, 1.05, 1.08, 1.23, 1.23, 1.3, 1.45, 1.6, 1.65, 1.9, 2.86, 3.69, 5.42, 5.49, 5.49, 9.09, 11.58, 15.66,
+    15.77, 15.79, 18.36, 21.99, 23.08, 30.01, 32.35, 32.59, 35.56, 39.95, 53.84, 56.2, 57.95, 59.29, 59.77, 59.92,
+    61.19, 61.96, 62.5, 63.37, 63.48, 63.48, 63.66, 63.85, 64.08, 64.76, 64.8, 64.81, 64.81,
+)  # fmt: skip
+
+
+def factors_for(pairs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the short and the long list, resampled for a head of another width.
+
+    A pair's factor is read at its place between the fastest and the slowest pair, linearly between the published
+    numbers.  For the model's own 48 pairs these are the published lists.
+
+    Parameters
+    ----------
+    pairs : int
+        P, at least 1.
+
+    Returns
+    -------
+    short, long : ndarray, shape (P,)
+        The lists.
+
+    Raises
+    ------
+    ValueError
+        If `pairs` is not a positive integer.
+
+    Examples
+    --------
+    >>> factors_for(2)
+    (array([1.05, 2.95]), array([ 1.03, 64.81]))
+    """
+    pairs = require.integer("pairs", pairs)
+    places = np.linspace(0, len(LONG) - 1, pairs)
+    return np.interp(places, np.arange(len(SHORT)), SHORT), np.interp(places, np.arange(len(LONG)), LONG)

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require, sampling
-from transformer_parts.maths.cache import KVCache
-from transformer_parts.maths.cache_decoding import stack_step
+from transformer_parts.maths.cache import KVCache, stack_step
 from transformer_parts.models.smollm2 import SmolLM2
 
 

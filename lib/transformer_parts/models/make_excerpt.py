@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from transformer_parts.models import weights
 from transformer_parts.models.excerpt import ARRAYS_NAME, LICENSE_NAME, PROVENANCE_NAME, TellingHead
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.smollm2 import SmolLM2, load_model
 from transformer_parts.models.tokenizer import load_tokenizer, token_texts
+from transformer_parts.models.weights import GGUFFile
 
 COMMAND = "python -m transformer_parts.models.make_excerpt"
 # Written for this project.  It says some things twice, so that heads which look for an earlier occurrence show.

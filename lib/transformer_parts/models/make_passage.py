@@ -16,11 +16,10 @@ import numpy as np
 
 from transformer_parts.models import weights
 from transformer_parts.models.excerpt import LICENSE_NAME
-from transformer_parts.models.gguf_file import GGUFFile
-from transformer_parts.models.passage import ARRAYS, ARRAYS_NAME, HALF, NOTES_NAME, Passage
-from transformer_parts.models.read_passage import read_passage
+from transformer_parts.models.passage import ARRAYS, ARRAYS_NAME, HALF, NOTES_NAME, Passage, read_passage
 from transformer_parts.models.smollm2 import load_model
 from transformer_parts.models.tokenizer import load_tokenizer
+from transformer_parts.models.weights import GGUFFile
 
 COMMAND = "python -m transformer_parts.models.make_passage"
 # Written for this project; the last words have stood before, so that heads which look for an earlier occurrence show.
@@ -57,7 +56,7 @@ def notes(passage: Passage, arrays_sha256: str, date: str) -> dict[str, Any]:
             "weights_sha256": weights.SHA256,
             "changes": (
                 "Not the weights: intermediate tensors that they give for one passage of our own writing, computed "
-                "in float32 by transformer_parts.models.read_passage."
+                "in float32 by transformer_parts.models.passage."
             ),
             "rounding": f"{', '.join(HALF)}: float16, rounded once to nearest; other numbers: float32",
             "command": COMMAND,

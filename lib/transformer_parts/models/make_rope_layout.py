@@ -20,10 +20,10 @@ from transformer_parts.maths import require
 from transformer_parts.maths.cross_entropy import log_softmax
 from transformer_parts.models import weights
 from transformer_parts.models.excerpt import load_excerpt
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.rope_layout import COMMAND, READINGS, REPORT_NAME
 from transformer_parts.models.smollm2 import SmolLM2, load_model
 from transformer_parts.models.tokenizer import load_tokenizer
+from transformer_parts.models.weights import GGUFFile
 
 WINDOW = 32
 PROMPTS = ("Once upon a time, there was a", "The capital of France is")

@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
 from transformer_parts.maths.norms import rms_norm
+from transformer_parts.models.configs import LlamaSizes, llama_sizes
 from transformer_parts.models.fused_layer import FusedLayer
-from transformer_parts.models.gguf_file import GGUFFile
-from transformer_parts.models.llama_sizes import LlamaSizes, llama_sizes
+from transformer_parts.models.weights import GGUFFile
 
 _STEP = re.compile(r"blk\.(?P<layer>\d+)\.(?P<step>\w+)")
 _AFTER = ("output_norm.input", "logits")

@@ -7,7 +7,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 
 from transformer_parts.maths import require
-from transformer_parts.models.gguf_file import GGUFFile
+from transformer_parts.models.weights import GGUFFile
 
 # GGUF's types of tokens that merges never make, control and user-defined, and whether decoding may skip them
 _ADDED = MappingProxyType({3: True, 4: False})

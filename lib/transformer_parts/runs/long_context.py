@@ -15,16 +15,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import context_extension, require, rope
-from transformer_parts.maths.cache import KVCache
-from transformer_parts.maths.cache_decoding import stack_step
+from transformer_parts.maths.cache import KVCache, stack_step
 from transformer_parts.maths.context_extension import ScaledRope
 from transformer_parts.models import weights
-from transformer_parts.models.gguf_file import GGUFFile
-from transformer_parts.models.llama_sizes import LlamaSizes
-from transformer_parts.models.losses import token_losses
+from transformer_parts.models.configs import LlamaSizes
 from transformer_parts.models.smollm2 import SmolLM2, load_model
 from transformer_parts.models.tokenizer import load_tokenizer
-from transformer_parts.models.variants import with_rope
+from transformer_parts.models.variants import token_losses, with_rope
+from transformer_parts.models.weights import GGUFFile
 from transformer_parts.runs import long_text, recorded
 
 NAME = "long_context"

@@ -23,10 +23,10 @@ from transformer_parts.maths import require
 from transformer_parts.maths.cross_entropy import log_softmax
 from transformer_parts.models import weights
 from transformer_parts.models.generation import Session
-from transformer_parts.models.gguf_file import GGUFFile
 from transformer_parts.models.smollm2 import SmolLM2, load_model
 from transformer_parts.models.tokenizer import load_tokenizer
 from transformer_parts.models.variants import with_rope
+from transformer_parts.models.weights import GGUFFile
 from transformer_parts.runs import long_text, recorded
 from transformer_parts.runs.long_context import scaled_rope
 

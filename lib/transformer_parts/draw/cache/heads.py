@@ -1,0 +1,93 @@
+"""One head's attention weights under a fault of the cache, mirrored against the right ones, and their distance."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.patches import Rectangle
+from numpy.typing import NDArray
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.view import View
+
+
+@dataclass(frozen=True)
+class HeadWeights:
+    """What one head attends to at one moment, and how far that is off at every moment so far.
+
+    Attributes
+    ----------
+    prompt : int
+        Tokens that came at once.
+    weights, right_weights : ndarray, shape (S,)
+        The newest token's attention weights, as they are and as they should be.
+    misplaced : ndarray, shape (step + 1,)
+        Share of attention on other tokens than it should be, after the prompt and after each step.
+    tokens : tuple of str
+        The text of the tokens there are.
+    position, right_position : int
+        Of the newest token, as it was turned and as it should be.
+    slowest : float
+        Frequency of the slowest pair at this moment, radians per position.
+    """
+
+    prompt: int
+    weights: NDArray
+    right_weights: NDArray
+    misplaced: NDArray
+    tokens: tuple[str, ...]
+    position: int
+    right_position: int
+    slowest: float
+
+
+class CacheHeadsView(View[HeadWeights]):
+    """Above, right weights upwards and actual ones downwards over the slots; below, the misplaced share."""
+
+    size = (680, 420)
+    slots = 49
+
+    def build(self) -> None:
+        self.weights_axes = theme.style(self.fig.add_axes((0.105, 0.44, 0.88, 0.53)), y="$a$")
+        self.weights_axes.set(xlim=(-1, self.slots), ylim=(-1.05, 1.05), xticks=range(0, self.slots, 8))
+        self.weights_axes.set_yticks([-1, -0.5, 0, 0.5, 1], ["1", "0.5", "0", "0.5", "1"])
+        self.weights_axes.tick_params(labelbottom=False)
+        self.weights_axes.axhline(0, color=theme.INK, linewidth=theme.THIN, zorder=3)
+        self.share_axes = theme.style(
+            self.fig.add_axes((0.105, 0.13, 0.88, 0.26)), x="$t$", y=r"$\frac{1}{2}\|\Delta a\|_1$"
+        )
+        self.share_axes.set(
+            xlim=(-1, self.slots), ylim=(-0.04, 1.04), yticks=(0, 0.5, 1), xticks=range(0, self.slots, 8)
+        )
+        for axes in (self.weights_axes, self.share_axes):
+            axes.yaxis.set_label_coords(-0.07, 0.5)
+        self.bands, self.edges = [], []
+        for axes in (self.weights_axes, self.share_axes):
+            band = Rectangle((0, 0), 1, 1, transform=axes.get_xaxis_transform(), color=theme.GRID, zorder=0.5)
+            axes.add_patch(band)
+            self.bands.append(self.moving(band))
+            (edge,) = axes.plot([], [], color=theme.FAINT, linewidth=theme.THIN, linestyle=":")
+            edge.set_transform(axes.get_xaxis_transform())
+            self.edges.append(self.moving(edge))
+        self.bars, self.tips = [], []
+        for colour in (theme.FIRST, theme.SECOND):
+            bars = LineCollection([], colors=colour, linewidths=4, capstyle="butt", zorder=2)
+            self.weights_axes.add_collection(bars, autolim=False)
+            self.bars.append(self.moving(bars))
+            (tips,) = self.weights_axes.plot([], [], color=colour, linestyle="", marker=theme.MARKERS[colour], ms=6)
+            self.tips.append(self.moving(tips))
+        (line,) = self.share_axes.plot([], [], color=theme.SECOND, linewidth=theme.LINE, marker="s", markersize=4)
+        self.share = self.moving(line)
+
+    def update(self, data: HeadWeights) -> Self:
+        slots = np.arange(len(data.weights))
+        for band, edge in zip(self.bands, self.edges, strict=True):
+            band.set_bounds(slots[-1] - 0.5, 0, 1, 1)
+            edge.set_data([data.prompt - 0.5] * 2, [0, 1])
+        for bars, tips, heights in zip(self.bars, self.tips, (data.right_weights, -data.weights), strict=True):
+            bars.set_segments(np.stack([np.stack([slots, 0 * heights], -1), np.stack([slots, heights], -1)], axis=1))
+            seen = np.abs(heights) > 0.02
+            tips.set_data(slots[seen], heights[seen])
+        self.share.set_data(np.arange(len(data.misplaced)) + data.prompt - 1, data.misplaced)
+        return self

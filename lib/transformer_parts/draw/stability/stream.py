@@ -1,0 +1,96 @@
+"""The residual stream at initialisation: how its variance grows from branch to branch."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.norms import plain, step_above
+from transformer_parts.draw.view import View
+from transformer_parts.maths.stability import StreamVariance
+
+SCALED, UNSCALED = theme.FIRST, theme.SECOND
+_DEPTHS = (4, 8, 16)
+
+
+@dataclass(frozen=True)
+class Depth:
+    """One decoder, drawn with and without the narrower residual projections.
+
+    Attributes
+    ----------
+    scaled, unscaled : StreamVariance
+        Along its branches.
+    factor : float
+        1/√(2L), by which the first one's residual projections are multiplied.
+    gain : float
+        Standard deviation of w_up times √D: the factor by which such a matrix makes a normalised vector larger.
+    """
+
+    scaled: StreamVariance
+    unscaled: StreamVariance
+    factor: float
+    gain: float
+
+    @property
+    def n_layers(self) -> int:
+        """L."""
+        return len(self.scaled.branches) // 2
+
+
+class StreamDepthView(View[Depth]):
+    """Above, the mean square of the residual stream before and after each branch, dashed what independent branches
+    give; below, the share of each branch in the stream that it has just joined.
+    """
+
+    size = (680, 460)
+
+    def build(self) -> None:
+        self.variance_axes = self._axes(0.565, r"$\overline{x^2}$")
+        self.share_axes = self._axes(0.115, r"$\overline{a^2}\,/\,\overline{x^2}$")
+        self.variance_axes.tick_params(labelbottom=False)
+        self.share_axes.set_xlabel(r"$\ell$", fontsize=theme.SYMBOL, labelpad=0)
+        self.limits(self.share_axes, y=(-0.03, 1.03))
+        self.curves, self.dashed, self.shares = (
+            [self._line(axes, colour, **look) for colour in (SCALED, UNSCALED)]
+            for axes, look in (
+                (self.variance_axes, {}),
+                (self.variance_axes, {"linestyle": (0, (4, 2)), "linewidth": theme.THIN, "marker": ""}),
+                (self.share_axes, {}),
+            )
+        )
+        self.variance_axes.legend(
+            handles=self.curves[::-1],
+            labels=["$1$", r"$1\,/\sqrt{2L}$"],
+            loc="upper left", bbox_to_anchor=(0.05, 1.0), fontsize=theme.SYMBOL, frameon=False, handlelength=2.2,
+        )  # fmt: skip
+
+    def _axes(self, bottom: float, symbol: str) -> Axes:
+        axes = theme.style(self.fig.add_axes((0.10, bottom, 0.88, 0.355)))
+        axes.text(0.0, 1.03, symbol, fontsize=theme.SYMBOL, color=theme.INK, transform=axes.transAxes)
+        axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 3, 5, 10]))
+        axes.yaxis.set_major_formatter(FuncFormatter(plain))
+        return axes
+
+    def _line(self, axes: Axes, colour: str, **look) -> Line2D:
+        marker = {"marker": theme.MARKERS[colour], "markersize": 4.5}
+        (line,) = axes.plot([], [], color=colour, **{"linewidth": theme.LINE} | marker | look)
+        return self.moving(line)
+
+    def update(self, data: Depth) -> Self:
+        pair = (data.scaled, data.unscaled)
+        last = next(depth for depth in _DEPTHS if depth >= data.n_layers)
+        highest = max(max(run.stream.max(), run.independent[-1]) for run in pair)
+        ends = (-0.02 * last, 1.02 * last)
+        self.limits(self.variance_axes, x=ends, y=(0, 1.08 * step_above(float(highest))))
+        self.limits(self.share_axes, x=ends)
+        for run, curve, dashed, share in zip(pair, self.curves, self.dashed, self.shares, strict=True):
+            layers = [i / 2 for i in range(len(run.stream))]
+            curve.set_data(layers, run.stream)
+            dashed.set_data(layers, run.independent)
+            share.set_data(layers[1:], run.branches / run.stream[1:])
+        return self

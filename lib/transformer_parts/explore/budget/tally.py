@@ -1,0 +1,217 @@
+"""A whole decoder's parameter budget with the hand on its sizes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from types import MappingProxyType
+
+from ipywidgets import Dropdown
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.budget import LOOKS, BudgetTallyView, Look, TwoTallies
+from transformer_parts.explore import controls
+from transformer_parts.explore.budget.widths import VERDICTS
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row
+from transformer_parts.maths import budget
+from transformer_parts.models.configs import PUBLISHED
+from transformer_parts.models.excerpt import load_excerpt
+
+CUSTOM = "custom"
+FILE = "SmolLM2 135M, the tensors of its file"
+
+_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "embedding": "token embedding, W_E",
+        "positions": "learned positions, W_P",
+        "attention": "attention, W_QKVO",
+        "feed_forward": "feed-forward, W_FFN",
+        "norms": "norms, γ",
+        "head": "head, W_U",
+    }
+)
+_FURTHER: Mapping[str, object] = MappingProxyType(
+    {
+        "norm": "rms",
+        "norms_per_layer": 2,
+        "final_norm": True,
+        "qk_norm": False,
+        "qkv_bias": False,
+        "output_bias": False,
+        "ffn_bias": False,
+        "max_positions": 0,
+    }
+)
+# What a decoder has beside its sizes: one entry for each kind among the published ones.
+_KINDS: Mapping[str, Mapping[str, object]] = MappingProxyType(
+    {
+        "RMSNorm, no biases": _FURTHER,
+        "RMSNorm, biases of q, k, v": MappingProxyType({**_FURTHER, "qkv_bias": True}),
+        "RMSNorm, QK-norm": MappingProxyType({**_FURTHER, "qk_norm": True}),
+        "four RMSNorms a layer": MappingProxyType({**_FURTHER, "norms_per_layer": 4}),
+        "LayerNorm, biases, 1024 positions": MappingProxyType(
+            {
+                "norm": "layer",
+                "norms_per_layer": 2,
+                "final_norm": True,
+                "qk_norm": False,
+                "qkv_bias": True,
+                "output_bias": True,
+                "ffn_bias": True,
+                "max_positions": 1024,
+            }
+        ),
+        "RMSNorm, but no final one": MappingProxyType({**_FURTHER, "final_norm": False}),
+    }
+)
+
+
+class BudgetTally(Panel[TwoTallies]):
+    """A whole decoder's parameters by part, beside those of a published one or of a real file."""
+
+    alt = (
+        "Above, two bars of 100 % show how the parameters of two decoders are shared among embedding, positions,"
+        " attention, feed-forward, norms and head. Below, the same parts and the total as dots on a logarithmic"
+        " scale, filled for the first decoder and hollow for the second, with the ratio of the two on the right."
+    )
+    still = "figures/budget_tally.png"
+    presets = MappingProxyType(
+        {
+            "By hand: d = 8": {"model": "toy layer", "reference": "SmolLM2 135M"},
+            "Llama 2 7B": {"model": "Llama 2 7B", "reference": "GPT-2 small"},
+            "Llama 3 8B": {"model": "Llama 3 8B", "reference": "Llama 2 7B"},
+            "GPT-2 small": {"model": "GPT-2 small", "reference": "SmolLM2 135M"},
+            "SmolLM2 135M and its file": {"model": "SmolLM2 135M", "reference": FILE},
+        }
+    )
+
+    def make_controls(self):
+        # Counted once: nothing on the page changes what the file holds.
+        self._file = budget.count_tensors(load_excerpt().tensor_shapes)
+        published = [entry.config for entry in PUBLISHED.values()]
+        c = PUBLISHED["Llama 3 8B"].config
+        return {
+            "model": controls.choice("model", [*PUBLISHED, CUSTOM], "Llama 3 8B"),
+            "d_model": controls.stops("d", c.d_model, [8, 16, 32, *range(64, 8193, 64)]),
+            "n_layers": controls.integer("layers", c.n_layers, 1, 96),
+            "n_heads": controls.integer("heads H", c.n_heads, 1, 64),
+            "n_kv_heads": controls.choice("kv heads G", divisors(c.n_heads), c.n_kv_heads),
+            "head_dim": controls.stops("head_dim K", c.head_dim, [4, 8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256]),
+            "ffn": controls.choice("feed-forward", {"gated, 3 matrices": "gated", "plain, 2 matrices": "mlp"}, c.ffn),
+            "d_ff": controls.stops("d_ff, its width", c.d_ff, [8, 16, 24, 32, 64, 128, *range(256, 32769, 256)]),
+            "vocab_size": controls.stops(
+                "vocabulary V", c.vocab_size, [*range(0, 262145, 4096), *(c.vocab_size for c in published)]
+            ),
+            "tied": controls.switch("head tied to the embedding", c.tied),
+            "kind": controls.choice("norms, biases", list(_KINDS), _kind_of(c)),
+            "reference": controls.choice("compare with", [*PUBLISHED, FILE], "Llama 2 7B"),
+        }
+
+    def make_view(self):
+        return BudgetTallyView()
+
+    def couple(self, name):
+        if name == "model":
+            if (model := self.controls["model"].value) != CUSTOM:
+                self._load(PUBLISHED[model].config)
+        elif name != "reference":
+            if name == "n_heads":
+                self._couple_kv_heads()
+            self.controls["model"].value = self._name_of(self.state)
+
+    def _couple_kv_heads(self) -> None:
+        """Keep one kv head for each query head, or else the present number, or the nearest below that divides."""
+        menu, heads = self.controls["n_kv_heads"], self.controls["n_heads"].value
+        wanted = heads if menu.value == menu.options[-1] else menu.value
+        offer(menu, divisors(heads), max(g for g in divisors(heads) if g <= wanted))
+
+    def _load(self, config: budget.DecoderConfig) -> None:
+        offer(self.controls["n_kv_heads"], divisors(config.n_heads), config.n_kv_heads)
+        for name, control in self.controls.items():
+            if hasattr(config, name):
+                control.value = getattr(config, name)
+        self.controls["kind"].value = _kind_of(config)
+
+    @staticmethod
+    def _name_of(state: Mapping[str, object]) -> str:
+        config = _config(**state)
+        same = [name for name, entry in PUBLISHED.items() if entry.config == config]
+        return state["model"] if state["model"] in same else (*same, CUSTOM)[0]
+
+    def compute(self, *, model, reference, **sizes):
+        config = _config(**sizes)
+        entry = PUBLISHED.get(model)
+        rule = entry.width_rule if entry else None
+        return TwoTallies(
+            model=budget.count(config).model,
+            reference=self._file if reference == FILE else budget.count(PUBLISHED[reference].config).model,
+            reference_name=reference,
+            formulas=budget.formulas(config),
+            tied=config.tied,
+            d_model=config.d_model,
+            attention_width=config.n_heads * config.head_dim,
+            match=budget.match_budget(
+                config.ffn, config.d_model, config.d_ff, multiple_of=rule.multiple_of if rule else 1
+            ),
+            flops=budget.flops_per_token(config, 1).weights,
+            cache_bytes=budget.kv_cache_bytes(config, 1),
+            told=entry.told if entry else "",
+            note=entry.note if entry else "",
+        )
+
+    def rows(self, data):
+        shares = data.model.shares
+        rows = [
+            Row(
+                f"{_NAMES[part]}: {'tied' if part == 'head' and data.tied else data.formulas[part]}",
+                f"{value:,} ({100 * shares[part]:.2f} %)",
+                _swatch(look),
+            )
+            for (part, value), look in zip(data.model.parts.items(), LOOKS.values(), strict=True)
+        ]
+        rows += [
+            Row("total, Σ" + (f" (published as {data.told})" if data.told else ""), f"{data.model.total:,}"),
+            Row("without embedding, positions and head", f"{data.model.non_embedding:,}"),
+            Row(f"total of {data.reference_name}", f"{data.reference.total:,}"),
+            Row("parts that are equal in both", f"{_equal_parts(data)} of {len(LOOKS)}"),
+            Row("feed-forward budget matched to plain 4d?", f"{VERDICTS[data.match.verdict]} ({data.match.ratio:.4f})"),
+            Row("channels of all query heads H·K, beside d", f"{data.attention_width:,}, {data.d_model:,}"),
+            Row("operations per token, products with weights", f"{data.flops:,}"),
+            Row("KV cache per token, 16 bits", f"{data.cache_bytes:,} bytes"),
+        ]
+        return rows + ([Row(data.note, "")] if data.note else [])
+
+
+def divisors(heads: int) -> tuple[int, ...]:
+    """Return the numbers of kv heads that a number of query heads allows."""
+    return tuple(g for g in range(1, heads + 1) if heads % g == 0)
+
+
+def offer(menu: Dropdown, options: Sequence[int], value: int) -> None:
+    """Give a menu other options and one of them as its value, in one message to the page."""
+    with menu.hold_sync():
+        if tuple(menu.options) != tuple(options):
+            menu.options = tuple(options)
+        menu.value = value
+
+
+def _config(*, kind: str, model: str = "", reference: str = "", **sizes) -> budget.DecoderConfig:
+    return budget.DecoderConfig(**sizes, **_KINDS[kind])
+
+
+def _kind_of(config: budget.DecoderConfig) -> str:
+    """Return the name of what a published decoder has beside its sizes."""
+    has = {field: value for field, value in asdict(config).items() if field in _FURTHER}
+    return next(kind for kind, further in _KINDS.items() if has == further)
+
+
+def _equal_parts(data: TwoTallies) -> int:
+    return sum(
+        one == other for one, other in zip(data.model.parts.values(), data.reference.parts.values(), strict=True)
+    )
+
+
+def _swatch(look: Look) -> str:
+    """Return a CSS background with a part's colour and hatching."""
+    angles = {"": (), "/": (135,), "x": (135, 45)}[look.hatch[:1]]
+    stripes = [f"repeating-linear-gradient({angle}deg, transparent 0 3px, {theme.PAPER} 3px 4px)" for angle in angles]
+    return ", ".join([*stripes, look.colour])

@@ -1,0 +1,128 @@
+"""What a misused cache does to a head of a real model."""
+
+from collections.abc import Callable
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.cache import CacheHeadsView, HeadWeights
+from transformer_parts.explore import controls
+from transformer_parts.explore.cache.steps import WAYS
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row
+from transformer_parts.maths.cache import FAULTS, Chunk, Glance, head_run, head_whole, misplaced
+from transformer_parts.models.excerpt import load_excerpt
+
+
+class CacheHeads(Panel[HeadWeights]):
+    """A head of SmolLM2-135M decodes a passage; its attention weights, right and wrong, token by token."""
+
+    alt = (
+        "Above: attention weights of the newest token over the tokens in the cache, of one head of SmolLM2: blue bars"
+        " upwards for the right ones, red bars downwards for those of the chosen way. Below: the share of attention"
+        " that goes to the wrong tokens, at every step so far, from 0 to 1."
+    )
+    still = "figures/cache_heads.png"
+    presets = MappingProxyType(
+        {
+            "Previous token, restart at 0": {"head": (16, 0), "fault": "restart", "prompt": 24, "step": 8},
+            "Off by one, the first step": {"head": (16, 0), "fault": "off by one", "prompt": 24, "step": 1},
+            "Off by one, ten steps on": {"head": (16, 0), "fault": "off by one", "prompt": 24, "step": 10},
+            "Induction, rotated again": {"head": (17, 5), "fault": "rotated again", "prompt": 24, "step": 23},
+            "Base grows": {
+                "head": (11, 1), "fault": "base changed, rotated keys", "prompt": 24, "step": 20, "trained_length": 24,
+            },
+        }
+    )  # fmt: skip
+    play = "step"
+    play_interval = 300
+
+    def __init__(self):
+        self.excerpt = load_excerpt()
+        self.tokens = tuple(text.strip() for text in self.excerpt.token_texts[: CacheHeadsView.slots])
+        # The last run of each kind: a step shows another moment of the same run.
+        self._runs: dict[str, tuple[tuple, tuple[Glance, ...]]] = {}
+        super().__init__()
+
+    def make_controls(self):
+        excerpt = self.excerpt
+        kinds = {(head.layer, head.head): head.kind for head in excerpt.telling_heads}
+        every = [(layer, head) for layer in excerpt.qk_layers for head in range(excerpt.n_heads)]
+        heads = {
+            f"layer {layer} head {head}" + (f", {kinds[layer, head]}" if (layer, head) in kinds else ""): (layer, head)
+            for layer, head in [*kinds, *(place for place in every if place not in kinds)]
+        }
+        # Padding is a matter of a batch: here there is one row.
+        ways = {label: fault for label, fault in WAYS.items() if "padding" not in fault}
+        return {
+            "head": controls.choice("head", heads, (16, 0)),
+            "fault": controls.choice("way", ways, "restart"),
+            "step": controls.integer("step", 8, 0, len(self.tokens) - 24),
+            "prompt": controls.integer("prompt", 24, 8, 40),
+            "trained_length": controls.integer("trained length", 24, 8, len(self.tokens)),
+        }
+
+    def make_view(self):
+        return CacheHeadsView()
+
+    def couple(self, name):
+        if name == "prompt":
+            self.controls["step"].max = len(self.tokens) - self.controls["prompt"].value
+
+    def compute(self, *, head, fault, step, prompt, trained_length):
+        way = FAULTS[fault]
+        query, key = (part(*head)[: len(self.tokens)] for part in (self.excerpt.query, self.excerpt.key))
+        settings = {"rope_base": self.excerpt.rope_base, "layout": self.excerpt.layout}
+        trained = trained_length if way.scaling != "none" else None
+        run = self._remembered(
+            "run",
+            (head, fault, prompt, trained),
+            lambda: head_run(query, key, prompt, fault, trained_length=trained or 1, settings=settings),
+        )
+        trained = trained if way.dynamic else None
+        right = self._remembered(
+            "right",
+            (head, prompt, trained),
+            lambda: head_whole(query, key, prompt, trained_length=trained, settings=settings),
+        )
+        shares = [misplaced(*(glance.weights[0] for glance in pair)) for pair in zip(run, right, strict=True)]
+        held = prompt + step
+        chunk = Chunk(held - 1, 1, 0, 1, 1) if step else Chunk(0, held, 0, 1, 1)
+        return HeadWeights(
+            prompt=prompt,
+            weights=run[step].weights[0],
+            right_weights=right[step].weights[0],
+            misplaced=np.array(shares[: step + 1]),
+            tokens=self.tokens[:held],
+            position=int(way.place(chunk)[-1]),
+            right_position=held - 1,
+            slowest=float(way.turn(held, trained_length, self.excerpt.head_dim, settings)["inv_freq"][-1]),
+        )
+
+    def _remembered(self, kind: str, key: tuple, run: Callable[[], tuple[Glance, ...]]) -> tuple[Glance, ...]:
+        if self._runs.get(kind, ((), None))[0] != key:
+            self._runs[kind] = key, run()
+        return self._runs[kind][1]
+
+    def rows(self, data):
+        worst = int(data.misplaced.argmax())
+        return [
+            Row("newest token", repr(data.tokens[-1])),
+            Row("attends most to, rightly", _most(data.right_weights, data.tokens), theme.FIRST),
+            Row("attends most to, here", _most(data.weights, data.tokens), theme.SECOND),
+            Row("attention on the wrong tokens", f"{100 * data.misplaced[-1]:.2f} %", theme.SECOND),
+            Row(
+                "the most so far",
+                f"{100 * data.misplaced[worst]:.2f} % at step {worst}",
+                theme.SECOND,
+            ),
+            Row("mean over the steps so far", f"{100 * data.misplaced.mean():.2f} %"),
+            Row("position, right and used", f"{data.right_position}, {data.position}"),
+            Row("slowest pair, rad per position", f"{data.slowest:.4e}"),
+        ]
+
+
+def _most(weights: np.ndarray, tokens: tuple[str, ...]) -> str:
+    slot = int(weights.argmax())
+    return f"{slot} {tokens[slot]!r}: {weights[slot]:.4f}"

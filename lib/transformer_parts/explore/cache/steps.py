@@ -1,0 +1,174 @@
+"""Decoding with a cache, step by step, rightly and in every way that people get it wrong."""
+
+from collections.abc import Callable
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.cache import EXACT, CacheStepsView, Steps
+from transformer_parts.explore import controls
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row, number
+from transformer_parts.maths import budget
+from transformer_parts.maths.cache import FAULTS, Chunk, Decoding, decode, misplaced, rotation_settings, whole
+from transformer_parts.maths.decoder import DecoderLayer
+from transformer_parts.maths.norms import moments
+
+WAYS = MappingProxyType(
+    {
+        "right: rotated keys, own positions": "none",
+        "new tokens restart at position 0": "restart",
+        "new tokens one place too far": "off by one",
+        "length read from the axis of the heads": "head axis",
+        "later layers read a length that has grown": "per layer",
+        "cached keys rotated again at each step": "rotated again",
+        "padding not masked": "padding seen",
+        "padding counted in every position": "padding counted",
+        "padding counted for new tokens only": "padding counted once decoding",
+        "base grows, keys cached rotated": "base changed, rotated keys",
+        "base grows, keys cached unrotated": "base changed, unrotated keys",
+        "base left over from a longer text": "base not restored",
+    }
+)
+
+
+class CacheSteps(Panel[Steps]):
+    """A small stack decodes token by token; its cache, the newest token's attention and the error stand below."""
+
+    alt = (
+        "Three rows over the slots of the cache. Above, a small clock for each cached key of each kv head, with one"
+        " hand for the key as it is and a thick grey one for the key as it should be; the newest token's query stands"
+        " on top. In the middle, its attention weights as bars, with the right ones in grey behind them. Below, the"
+        " largest error of every step so far on a logarithmic scale: round marks where it is rounding, square ones"
+        " where it is not."
+    )
+    still = "figures/cache_steps.png"
+    presets = MappingProxyType(
+        {
+            label: {"pad": 0, "n_layers": 2, "layer": 1, "step": 8, "fault": fault} | more
+            for label, fault, more in (
+                ("Right", "none", {}),
+                ("Restart at 0", "restart", {}),
+                ("Off by one", "off by one", {}),
+                ("Rotated again", "rotated again", {"step": 2}),
+                ("Per layer", "per layer", {}),
+                ("Left padding", "padding counted once decoding", {"pad": 3}),
+                ("Base grows, 1 layer", "base changed, unrotated keys", {"n_layers": 1, "layer": 0}),
+                ("Base grows, 2 layers", "base changed, unrotated keys", {}),
+            )
+        }
+    )
+    play = "step"
+    play_interval = 500
+
+    steps, most_prompt, most_pad = 10, 10, 4
+    sizes = MappingProxyType({"d_model": 32, "n_heads": 4, "head_dim": 8, "d_ff": 48})
+
+    def __init__(self):
+        rng = np.random.default_rng(7)
+        self._tokens = rng.normal(size=(self.most_prompt + self.steps, self.sizes["d_model"]))
+        self._padding = rng.normal(size=(self.most_pad, self.sizes["d_model"]))
+        self._stacks = {
+            groups: tuple(DecoderLayer.random(**self.sizes, n_kv_heads=groups, std=0.3, seed=i) for i in range(3))
+            for groups in (1, 2, 4)
+        }
+        # The last run of each kind: a step shows another moment of the same run.
+        self._runs: dict[str, tuple[tuple, Decoding]] = {}
+        super().__init__()
+
+    def make_controls(self):
+        return {
+            "fault": controls.choice("way", WAYS, "none"),
+            "step": controls.integer("step", 8, 0, self.steps),
+            "prompt": controls.integer("prompt", 6, 1, self.most_prompt),
+            "pad": controls.integer("padding, left", 0, 0, self.most_pad),
+            "n_layers": controls.integer("layers", 2, 1, 3),
+            "n_kv_heads": controls.choice("kv heads G of 4", (1, 2, 4), 2),
+            "layer": controls.integer("layer shown", 1, 0, 1),
+            "head": controls.integer("head shown", 0, 0, 3),
+            "pair": controls.integer("pair shown", 0, 0, 3),
+            "trained_length": controls.integer("trained length", 8, 2, 16),
+        }
+
+    def make_view(self):
+        return CacheStepsView()
+
+    def couple(self, name):
+        pad, layer = self.controls["pad"], self.controls["layer"]
+        if name == "fault" and "padding" in self.controls["fault"].value and not pad.value:
+            pad.value = 3
+        if name == "n_layers":
+            layer.max = self.controls["n_layers"].value - 1
+
+    def compute(self, *, fault, step, prompt, pad, n_layers, n_kv_heads, layer, head, pair, trained_length):
+        way = FAULTS[fault]
+        stack = self._stacks[n_kv_heads][:n_layers]
+        x = np.concatenate([self._padding[:pad], self._tokens[: prompt + self.steps]])
+        settings = {"pad": pad, "layer": layer}
+        same = (prompt, pad, n_layers, n_kv_heads, layer)
+        trained = trained_length if way.scaling != "none" else None
+        run = self._remembered(
+            "run",
+            (*same, fault, trained),
+            lambda: decode(stack, x, prompt, fault, trained_length=trained or 1, **settings),
+        )
+        trained = trained if way.dynamic else None
+        right = self._remembered(
+            "right", (*same, trained), lambda: whole(stack, x, prompt, trained_length=trained, **settings)
+        )
+        glance, wanted = run.glances[step], right.glances[step]
+        channels = slice(2 * pair, 2 * pair + 2)
+        held = pad + prompt + step
+        start, new = (held - 1, 1) if step else (0, held)
+        chunk = Chunk(start, new, pad, layer, n_kv_heads)
+        config = budget.DecoderConfig(**self.sizes, n_layers=n_layers, n_kv_heads=n_kv_heads, vocab_size=0)
+        turn = way.turn(held - pad, trained_length, self.sizes["head_dim"], rotation_settings(stack[layer]))
+        right_weights = np.pad(wanted.weights[head], (pad, 0))
+        return Steps(
+            pad=pad,
+            prompt=prompt,
+            keys=glance.keys[..., channels],
+            right_keys=wanted.keys[..., channels],
+            query=glance.query[head, channels],
+            right_query=wanted.query[head, channels],
+            weights=glance.weights[head],
+            right_weights=right_weights,
+            group=head // (self.sizes["n_heads"] // n_kv_heads),
+            errors=run.errors(right)[: step + 1],
+            output_rms=float(moments(right.outputs[step]).rms),
+            position=int(way.place(chunk)[-1]),
+            right_position=int(chunk.right[-1]),
+            misplaced=float(misplaced(glance.weights[head], right_weights)),
+            slowest=float(turn["inv_freq"][-1]),
+            token_bytes=budget.kv_cache_bytes(config, 1, 8),
+            held_bytes=budget.kv_cache_bytes(config, held, 8),
+        )
+
+    def _remembered(self, kind: str, key: tuple, run: Callable[[], Decoding]) -> Decoding:
+        if self._runs.get(kind, ((), None))[0] != key:
+            self._runs[kind] = key, run()
+        return self._runs[kind][1]
+
+    def rows(self, data):
+        worst = data.errors.max()
+        wrong = np.flatnonzero(data.errors > EXACT)
+        verdict = f"yes, to {EXACT:.0e}" if not len(wrong) else f"no, first at step {wrong[0]}"
+        held = data.keys.shape[1]
+        return [
+            Row("the same as the whole sequence at once?", verdict),
+            Row("error at this step, largest over channels", f"{data.errors[-1]:.2e}", _colour(data.errors[-1])),
+            Row("largest error so far", f"{worst:.2e}", _colour(worst)),
+            Row("size of the right output (RMS)", number(data.output_rms, 3)),
+            Row("attention that goes to the wrong tokens", f"{100 * data.misplaced:.2f} %", theme.VALUE),
+            Row("position of the newest token, right", f"{data.right_position}"),
+            Row("position it was turned by", f"{data.position}", theme.QUERY),
+            Row("slowest pair, rad per position", number(data.slowest, 8)),
+            Row("tokens in the cache, padding among them", f"{held}, {data.pad}"),
+            Row("bytes per token, float64: 2·layers·G·K·8", f"{data.token_bytes:,}"),
+            Row("bytes in the cache", f"{data.held_bytes:,}"),
+        ]
+
+
+def _colour(error: float) -> str:
+    return theme.FIRST if error <= EXACT else theme.SECOND

@@ -1,0 +1,177 @@
+"""One decoder layer with the hand on it: every tensor in turn, every part exchangeable."""
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw.decoder_layer import NOW, STREAM, DecoderWalkView, Walked
+from transformer_parts.explore import controls
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row, number
+from transformer_parts.maths.decoder_walk import VISIBLE, parameter_counts, random_layer, walk
+from transformer_parts.maths.norms import moments
+from transformer_parts.maths.stack_config import StackConfig
+
+NAMES = MappingProxyType(
+    {
+        "x": "X, the residual stream as it comes in",
+        "norm1": "X̂, normalised for attention",
+        "q": "Q, queries",
+        "k": "K, keys",
+        "v": "V, values",
+        "q_rotated": "Q̃, queries turned by RoPE",
+        "k_rotated": "K̃, keys turned by RoPE",
+        "scores": "S, scaled scores",
+        "weights": "A, attention weights",
+        "mixed": "O, values mixed by the weights",
+        "attention": "Attn, heads joined and projected",
+        "sum1": "X + Attn, before its norm",
+        "U": "U, the stream after attention",
+        "norm2": "Û, normalised for the FFN",
+        "gate": "G, the gate after SiLU",
+        "up": "C, the content",
+        "product": "G ⊙ C, content times gate",
+        "hidden": "Z, the hidden layer after ReLU",
+        "ffn": "FFN, projected back",
+        "sum2": "U + FFN, before its norm",
+        "Y": "Y, the residual stream as it leaves",
+    }
+)
+FFNS = MappingProxyType(
+    {
+        "SwiGLU, three matrices": "swiglu",
+        "plain, ReLU, same f": "relu",
+        "plain, ReLU, 3f/2: same budget": "relu 3/2",
+    }
+)
+MASKS = MappingProxyType(
+    {
+        "causal": "causal",
+        "no mask": "everything",
+        "one diagonal too far": "one ahead",
+        "wrong way round": "wrong way",
+    }
+)
+PLACES = MappingProxyType({"before each branch (Pre)": "pre", "after each sum (Post)": "post"})
+NORMS = MappingProxyType({"RMSNorm": "rms", "LayerNorm": "layer"})
+#: Standard deviation of the random weights: with 0.02, as in training, a layer of 8 channels would hardly move X.
+STD = 0.35
+
+
+class DecoderWalk(Panel[Walked]):
+    """Step through one layer; exchange its parts and see what changes."""
+
+    alt = (
+        "Above, a diagram of one decoder layer as small heat maps, one for each tensor, in two rows: from X through"
+        " queries, keys, values, scores and weights to U, and from U through gate and content to Y. A blue line over"
+        " each row is the residual stream. The present tensor has a red frame; those to come are empty. Below, the"
+        " present tensor in large, a row for each token, with its formula, its shape and its scale."
+    )
+    still = "figures/decoder_walk.png"
+    _usual = MappingProxyType({"rope": True, "norm": "rms", "ffn": "swiglu", "sees": "causal", "placement": "pre"})
+    _worked = MappingProxyType({"B": 2, "T": 3, "d": 8, "h": 2, "G": 2, "f": 16, **_usual})
+    presets = MappingProxyType(
+        {
+            "Worked sizes": {**_worked, "step": 17, "entry": 0, "head": 0},
+            "Attention weights": {**_worked, "step": 8},
+            "One kv head": {**_worked, "G": 1, "step": 3},
+            "No RoPE": {**_worked, "rope": False},
+            "LayerNorm": {**_worked, "norm": "layer"},
+            "Plain FFN": {**_worked, "ffn": "relu"},
+            "Plain FFN, same budget": {**_worked, "ffn": "relu 3/2"},
+            "No mask": {**_worked, "sees": "everything", "step": 8},
+            "Post": {**_worked, "placement": "post"},
+        }
+    )
+    play = "step"
+    play_interval = 700
+
+    def make_controls(self):
+        return {
+            "step": controls.integer("step", 8, 0, 17),
+            "entry": controls.integer("batch entry", 0, 0, 1),
+            "head": controls.integer("head shown", 0, 0, 1),
+            "B": controls.integer("B, sequences", 2, 1, 4),
+            "T": controls.integer("T, tokens", 3, 1, 8),
+            "d": controls.integer("d, width", 8, 8, 32, step=8),
+            "h": controls.stops("h, heads", 2, (1, 2, 4)),
+            "G": controls.stops("kv heads", 2, (1, 2, 4)),
+            "f": controls.integer("f, FFN width", 16, 4, 40, step=4),
+            "rope": controls.switch("RoPE", True),
+            "norm": controls.choice("norm", NORMS, "rms"),
+            "placement": controls.choice("norms stand", PLACES, "pre"),
+            "ffn": controls.choice("FFN", FFNS, "swiglu"),
+            "sees": controls.choice("mask", MASKS, "causal"),
+            "seed": controls.integer("seed", 0, 0, 20),
+        }
+
+    def make_view(self):
+        return DecoderWalkView()
+
+    def couple(self, name):
+        value = {name: control.value for name, control in self.controls.items()}
+        if name == "h":
+            self.controls["head"].max = value["h"] - 1
+            self.controls["G"].value = min(value["G"], value["h"])
+        elif name == "G":
+            self.controls["h"].value = max(value["G"], value["h"])
+            self.controls["head"].max = self.controls["h"].value - 1
+        elif name == "B":
+            self.controls["entry"].max = value["B"] - 1
+        elif name in ("rope", "ffn"):
+            # The present tensor is kept where the other layer has it too; the last step stays the last.
+            self.controls["step"].max = 17 - 2 * (not value["rope"]) - 2 * (value["ffn"] != "swiglu")
+
+    def compute(self, *, step, entry, head, B, T, d, h, G, f, rope, norm, placement, ffn, sees, seed):
+        usual = StackConfig(vocab_size=1, n_layers=1, d_model=d, n_heads=h, n_kv_heads=G, d_ff=f, eps=1e-6)
+        config = replace(
+            usual,
+            norm=norm,
+            placement=placement,
+            ffn=ffn.split()[0],
+            d_ff=f * 3 // 2 if ffn == "relu 3/2" else f,
+            rope_base=10000.0 if rope else None,
+        )
+        x = np.random.default_rng([seed, 14]).standard_normal((B, T, d))
+        steps = walk(random_layer(config, std=STD, seed=seed), x, config, sees=sees)
+        wanted = walk(random_layer(usual, std=STD, seed=seed), x, usual)[-1].value
+        return Walked(
+            steps=tuple(steps),
+            at=step,
+            entry=entry,
+            head=head,
+            config=config,
+            sees=sees,
+            parameters=parameter_counts(config),
+            changed=float(np.abs(steps[-1].value - wanted).max()),
+        )
+
+    def rows(self, data):
+        now, total = data.now, data.parameters
+        so_far = sum(data.so_far.values())
+        weights = ", ".join(f"{name} {_size(data, name)}" for name in now.uses) or "none"
+        return [
+            Row(f"step {data.at} of {len(data.steps) - 1}", NAMES[now.name], NOW),
+            Row("axes", " × ".join(now.axes.replace("…", "B").split())),
+            Row("shape", " × ".join(map(str, now.value.shape))),
+            Row("weights of this step", weights),
+            Row("parameters of this step, so far", f"{now.parameters:,}, {so_far:,}"),
+            Row("FLOPs of this step's product", f"{now.flops:,}"),
+            Row("RMS of the tensor", number(float(moments(now.value.ravel()).rms), 4)),
+            Row("parameters: attention", f"{total['attention']:,}"),
+            Row("parameters: FFN", f"{total['ffn']:,}"),
+            Row("parameters: norms", f"{total['norms']:,}"),
+            Row("parameters of the layer", f"{total['total']:,}"),
+            Row("FLOPs of the layer's products", f"{sum(step.flops for step in data.steps):,}"),
+            Row("a token sees", VISIBLE[data.sees]),
+            Row("largest change of Y against the usual layer", number(data.changed, 4), STREAM),
+        ]
+
+
+def _size(data: Walked, name: str) -> str:
+    d, f, k = data.config.d_model, data.config.d_ff, data.config.head_dim
+    queries, keys = data.config.n_heads * k, data.config.n_kv_heads * k
+    sizes = {"w_q": (d, queries), "w_k": (d, keys), "w_v": (d, keys), "w_o": (queries, d), "w_in": (d, f)}
+    sizes |= {"w_gate": (d, f), "w_up": (d, f), "w_down": (f, d), "w_out": (f, d)}
+    return " × ".join(map(str, sizes.get(name, (d,))))

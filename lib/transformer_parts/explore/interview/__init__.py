@@ -1,0 +1,25 @@
+"""The interview page: question cards, claims, drills and the mock interview."""
+
+from transformer_parts.explore.interview.cards import PARTS, QuestionCards
+from transformer_parts.explore.interview.claims import ClaimRound
+from transformer_parts.explore.interview.drills import DrillSheet
+from transformer_parts.explore.interview.mock import MockSheet
+from transformer_parts.explore.interview.prose import html, line, notebook_link
+from transformer_parts.explore.interview.sheet import Sheet, Timer
+
+#: The sheets of the interview page, in its order.
+SHEETS: tuple[type[Sheet], ...] = (QuestionCards, DrillSheet, ClaimRound, MockSheet)
+
+__all__ = [
+    "PARTS",
+    "SHEETS",
+    "ClaimRound",
+    "DrillSheet",
+    "MockSheet",
+    "QuestionCards",
+    "Sheet",
+    "Timer",
+    "html",
+    "line",
+    "notebook_link",
+]

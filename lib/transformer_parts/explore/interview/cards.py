@@ -1,0 +1,187 @@
+"""The questions as cards: filter, answer aloud, reveal, rate."""
+
+from datetime import UTC, datetime, timedelta
+from html import escape
+from time import monotonic
+
+import ipywidgets as widgets
+
+from transformer_parts.explore.interview.prose import html, line, notebook_link
+from transformer_parts.explore.interview.sheet import Sheet, Timer, bar, section, shown
+from transformer_parts.learn.interview import LEVELS, Bank, Question
+from transformer_parts.learn.interview_files import load_bank
+from transformer_parts.learn.ratings import RATINGS, Ratings
+
+#: What can be revealed, by the label of its button.
+PARTS = ("30-second answer", "whiteboard answer", "follow-ups", "common wrong answer")
+TIMES = (("no timer", 0), ("30 seconds", 30), ("3 minutes", 180))
+ORDERS = ("weak ones first", "as in the bank")
+#: Seconds within which a second rating is the second half of a double click, not of a question that was read.
+TWICE = 0.6
+
+
+class QuestionCards(Sheet):
+    """One question at a time, with what to say to it in parts that are revealed and hidden again.
+
+    Parameters
+    ----------
+    ratings : Ratings, optional
+        Where the reader's own ratings are kept; the user's file if not given.
+    bank : Bank, optional
+        The questions; the library's own if not given.
+
+    Attributes
+    ----------
+    topic, level, everybody, order, time : ipywidgets controls
+    parts : dict of str to ipywidgets.Button
+        By `PARTS`; each reveals or hides.
+    rate : dict of str to ipywidgets.Button
+        By `RATINGS`.
+    """
+
+    alt = "A card with an interview question, buttons that reveal its answers, and four buttons to rate oneself."
+
+    def __init__(self, ratings: Ratings | None = None, bank: Bank | None = None):
+        self.bank = load_bank() if bank is None else bank
+        self.ratings = Ratings() if ratings is None else ratings
+        self._place = 0
+        self._filled: Question | None = None
+        self._timing = Timer()
+        self._rated = -TWICE
+        super().__init__()
+        self._select()
+
+    def make(self) -> list[widgets.Widget]:
+        """Return the parts, from top to bottom."""
+        self.topic = widgets.Dropdown(options=["all topics", *self.bank.topics], description="Topic")
+        self.level = widgets.Dropdown(options=["all levels", *LEVELS], description="Level")
+        self.order = widgets.Dropdown(options=ORDERS, description="Order")
+        self.time = widgets.Dropdown(options=TIMES, description="Timer")
+        self.everybody = widgets.Checkbox(description="only the ten that everybody asks", indent=False)
+        for control in (self.topic, self.level, self.order, self.everybody):
+            control.observe(lambda _: self.act(self._select), names="value")
+        self.time.observe(lambda _: self.act(self._begin), names="value")
+        self.card = widgets.HTMLMath().add_class("tp-card")
+        self.parts = {
+            name: self.button(f"Show {name}", lambda name=name: self._toggle(name)).add_class("tp-part")
+            for name in PARTS
+        }
+        self.answers = {name: widgets.HTMLMath(layout={"display": "none"}).add_class("tp-answer") for name in PARTS}
+        self.rate = {name: self.button(name.capitalize(), lambda name=name: self._rate(name)) for name in RATINGS}
+        self.previous = self.button("Previous", lambda: self._go(-1))
+        self.next = self.button("Next", lambda: self._go(1))
+        label = widgets.HTML('<span id="tp-rate">How well did you know it?</span>')
+        return [
+            bar(self.topic, self.level, self.order, self.time, self.everybody).add_class("tp-filters"),
+            self.card,
+            self._timing.widget,
+            bar(*self.parts.values()),
+            *self.answers.values(),
+            bar(label, *self.rate.values()),
+            bar(self.previous, self.next),
+        ]
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The questions of the present filter, in their order."""
+        return self._questions
+
+    @property
+    def question(self) -> Question | None:
+        """The question on the card."""
+        return self._questions[self._place] if self._questions else None
+
+    def _select(self) -> None:
+        topic = None if self.topic.index == 0 else self.topic.value
+        level = None if self.level.index == 0 else self.level.value
+        found = self.bank.select(topic=topic, level=level, everybody_asks=self.everybody.value)
+        self._questions = tuple(self.ratings.in_order(found) if self.order.value == ORDERS[0] else found)
+        self._place = 0
+        self._show()
+        self.say(self.ratings.problem)
+
+    def _show(self) -> None:
+        self._filled = None
+        for name in PARTS:
+            self._reveal(name, False)
+        question = self.question
+        for button in (*self.parts.values(), *self.rate.values(), self.previous, self.next):
+            button.disabled = question is None
+        if question is None:
+            self._timing.stop()
+            self.card.value = "<p>No question has this topic and this level.</p>"
+            return
+        asked = " · everybody asks this" if question.everybody_asks else ""
+        self.card.value = (
+            f'<p class="tp-where">{self._place + 1} of {len(self._questions)} · {escape(question.topic)}'
+            f" · {question.level}{asked}{_since(self.ratings.recall(question.id))}</p>"
+            f'<h3 class="tp-question">{line(question.question)}</h3>'
+        )
+        self._begin()
+
+    def _begin(self) -> None:
+        if self.question is not None:
+            self._timing.start(self.time.value)
+
+    def _toggle(self, name: str) -> None:
+        visible = self.answers[name].layout.display == "none"
+        if visible:
+            self._stop()
+            self._fill(name)
+        self._reveal(name, visible)
+
+    def _stop(self) -> None:
+        seconds = self._timing.stop()
+        if seconds is not None and self.time.value:
+            self.say(f"You took {seconds:.0f} s of {self.time.value} s.")
+
+    def _fill(self, name: str) -> None:
+        """Compute the question's numbers at the first reveal, and put one part of its answer on the page."""
+        self._filled = self._filled or self.question.filled()
+        question = self._filled
+        body = {
+            PARTS[0]: html(question.short),
+            PARTS[1]: html(question.whiteboard) + _sources(question),
+            PARTS[2]: "".join(
+                f"<p><strong>{line(item.question)}</strong></p>{html(item.answer)}" for item in question.follow_ups
+            ),
+            PARTS[3]: f"<p><strong>{line(question.wrong)}</strong></p>{html(question.refuted)}",
+        }[name]
+        self.answers[name].value = section(name[0].upper() + name[1:], body)
+
+    def _reveal(self, name: str, visible: bool) -> None:
+        shown(self.answers[name], visible)
+        self.parts[name].description = f"{'Hide' if visible else 'Show'} {name}"
+
+    def _rate(self, rating: str) -> None:
+        if monotonic() - self._rated < TWICE:
+            return
+        self._rated = monotonic()
+        due = self.ratings.rate(self.question.id, rating)
+        wait = due - datetime.now(UTC)
+        self._go(1)
+        self.say(f"Noted: {rating}. That question comes again in {_words(wait)}. {self.ratings.problem}")
+        self.parts[PARTS[0]].focus()
+
+    def _go(self, by: int) -> None:
+        self._place = (self._place + by) % len(self._questions)
+        self._show()
+        self.say("")
+
+
+def _sources(question: Question) -> str:
+    items = "".join(f"<li>{line(source)}</li>" for source in question.sources)
+    return f'<p>Shown in {notebook_link(question.notebook)}.</p><ul class="tp-sources">{items}</ul>'
+
+
+def _since(recall: float | None) -> str:
+    return "" if recall is None else f" · expected recall {recall:.0%}"
+
+
+def _words(wait: timedelta) -> str:
+    """Return a waiting time in words."""
+    for unit, seconds in (("day", 86_400), ("hour", 3600), ("minute", 60)):
+        count = round(wait.total_seconds() / seconds)
+        if count >= 1:
+            return f"{count} {unit}{'s' * (count > 1)}"
+    return "a minute"

@@ -1,0 +1,78 @@
+"""Statements to judge: true or false, then the number that settles it."""
+
+from html import escape
+
+import ipywidgets as widgets
+import numpy as np
+
+from transformer_parts.explore.interview.prose import html, notebook_link
+from transformer_parts.explore.interview.sheet import Sheet, bar
+from transformer_parts.learn.interview import Bank, Claim
+from transformer_parts.learn.interview_files import load_bank
+
+
+class ClaimRound(Sheet):
+    """One statement at a time, in a random order, each once before any comes again.
+
+    Parameters
+    ----------
+    seed : int, optional
+        Of the order; another one every time if not given.
+    bank : Bank, optional
+        The statements; the library's own if not given.
+
+    Attributes
+    ----------
+    true, false, next : ipywidgets.Button
+    """
+
+    alt = "A statement, two buttons to call it true or false, and the computed number that settles it."
+
+    def __init__(self, seed: int | None = None, bank: Bank | None = None):
+        claims = (load_bank() if bank is None else bank).claims
+        self.claims = tuple(claims[index] for index in np.random.default_rng(seed).permutation(len(claims)))
+        self._place = 0
+        self._right = self._tried = 0
+        super().__init__()
+        self._show()
+
+    def make(self) -> list[widgets.Widget]:
+        """Return the parts, from top to bottom."""
+        self.statement = widgets.HTMLMath().add_class("tp-card")
+        self.true = self.button("True", lambda: self._choose(True))
+        self.false = self.button("False", lambda: self._choose(False))
+        self.next = self.button("Next statement", self._go)
+        self.settled = widgets.HTMLMath().add_class("tp-answer")
+        self.tally = widgets.HTML()
+        return [self.statement, bar(self.true, self.false, self.next, self.tally), self.status, self.settled]
+
+    @property
+    def claim(self) -> Claim:
+        """The statement that is shown."""
+        return self.claims[self._place]
+
+    def _show(self) -> None:
+        self._open = True
+        self.statement.value = (
+            f'<p class="tp-where">{self._place + 1} of {len(self.claims)} · {escape(self.claim.topic)}</p>'
+            f'<div class="tp-question">{html(self.claim.statement)}</div>'
+        )
+        self.settled.value = ""
+        self.say("")
+
+    def _choose(self, choice: bool) -> None:
+        holds, text = self.claim.settled()
+        right = choice == holds
+        if self._open:  # a second choice is no longer a choice
+            self._open = False
+            self._tried += 1
+            self._right += right
+            self.tally.value = f"<span>{self._right} of {self._tried} right</span>"
+        self.settled.value = f"<section>{html(text)}<p>Shown in {notebook_link(self.claim.notebook)}.</p></section>"
+        self.say(f"The statement is **{'true' if holds else 'false'}**.", kind="right" if right else "wrong")
+        self.next.focus()
+
+    def _go(self) -> None:
+        self._place = (self._place + 1) % len(self.claims)
+        self._show()
+        self.true.focus()

@@ -1,0 +1,121 @@
+"""The drills: a calculation with fresh numbers, a line to type the answer, and what to say to it."""
+
+from types import MappingProxyType
+
+import ipywidgets as widgets
+
+from transformer_parts.explore.interview.prose import html, line, notebook_link
+from transformer_parts.explore.interview.sheet import Sheet, bar, section, shown
+from transformer_parts.learn.drills import DRILLS, Drill
+
+_HINTS = MappingProxyType(
+    {
+        "real": "Three significant digits are enough.",
+        "count": "In full (134,515,008) or rounded with K, M or B (134.5M).",
+        "bytes": "In bytes, or with kB, MB, GB, KiB, MiB, GiB.",
+        "flops": "In full, as 1.5e9, or with MFLOP, GFLOP.",
+    }
+)
+
+
+class DrillSheet(Sheet):
+    """One drill at a time.
+
+    Parameters
+    ----------
+    seed : int, optional
+        Of the first case; the following cases have the following seeds.  New numbers every time if not given.
+
+    Attributes
+    ----------
+    drill : ipywidgets.Dropdown
+        Which drill.
+    answer : ipywidgets.Text
+        What the reader types; Enter checks it.
+    """
+
+    alt = "A calculation with fresh numbers, a line for the answer, and buttons to check it and to see the working."
+
+    def __init__(self, seed: int | None = None):
+        self._seed = seed
+        self._right = self._tried = 0
+        super().__init__()
+        self._draw()
+
+    def make(self) -> list[widgets.Widget]:
+        """Return the parts, from top to bottom."""
+        self.drill = widgets.Dropdown(
+            options=[(f"{number} · {drill.title}", drill) for number, drill in enumerate(DRILLS, 1)],
+            description="Drill",
+        )
+        self.drill.observe(lambda _: self.act(self._draw), names="value")
+        self.task = widgets.HTMLMath().add_class("tp-card")
+        self.answer = widgets.Text(description="Answer", continuous_update=False)
+        self.answer.observe(lambda change: self.act(self._check) if change["new"].strip() else None, names="value")
+        self.working = widgets.HTMLMath(layout={"display": "none"}).add_class("tp-answer")
+        self.show_working = self.button("Show the working", self._toggle)
+        self.check = self.button("Check", self._check_again)
+        self.new = self.button("New numbers", self._fresh)
+        self.tally = widgets.HTML()
+        return [
+            bar(self.drill).add_class("tp-filters"),
+            self.task,
+            bar(self.answer, self.check),
+            self.status,
+            self.working,
+            bar(self.new, self.show_working, self.tally),
+        ]
+
+    @property
+    def present(self) -> Drill:
+        """The drill that is chosen."""
+        return self.drill.value
+
+    def _draw(self) -> None:
+        self.case = self.present.case(self._seed)
+        if self._seed is not None:
+            self._seed += 1
+        hint = f"{_HINTS[self.present.kind]} {'Several numbers: separate them by commas.' * (len(self.case.right) > 1)}"
+        self.task.value = (
+            f'<p class="tp-where">{notebook_link(self.present.notebook)}</p>{html(self.case.task)}'
+            f'<p class="tp-where">{line(hint)}</p>'
+        )
+        self._open = True
+        self.answer.value = ""
+        self.working.value = ""
+        self._reveal(False)
+        self.say("")
+
+    def _fresh(self) -> None:
+        self._draw()
+        self.answer.focus()
+
+    def _check_again(self) -> None:
+        if self.answer.value.strip():
+            self._check()
+        else:
+            self.say("Type your answer first.")
+            self.answer.focus()
+
+    def _check(self) -> None:
+        verdict = self.case.check(self.answer.value)
+        if verdict.mistake == "unreadable":
+            self.say(verdict.message)
+            return
+        if self._open:  # only the first answer to a case counts
+            self._open = False
+            self._tried += 1
+            self._right += verdict.passed
+            self.tally.value = f"<span>{self._right} of {self._tried} right at the first try</span>"
+        self.say(verdict.message, kind="right" if verdict.passed else "wrong")
+
+    def _toggle(self) -> None:
+        visible = self.working.layout.display == "none"
+        if visible:
+            self._open = False  # what has been seen does not count
+            self.working.value = section("Working", html(self.case.working))
+        self._reveal(visible)
+
+    def _reveal(self, visible: bool) -> None:
+        shown(self.working, visible)
+        self.show_working.description = f"{'Hide' if visible else 'Show'} the working"

@@ -1,0 +1,100 @@
+"""Measured loss of a real model on a long text, by method of context extension."""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw.long_context import LongContextLossView, LossByPosition
+from transformer_parts.explore import controls
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row, number
+from transformer_parts.runs import long_context, recorded
+
+NAMES = MappingProxyType(
+    {
+        "plain": "as trained",
+        "yarn": "YaRN",
+        "ntk_aware": "NTK-aware",
+        "dynamic_ntk": "dynamic NTK",
+        "position_interpolation": "Position Interpolation",
+        "restarted": "restarted at 8,192",
+    }
+)
+
+
+class LongContextLoss(Panel[LossByPosition]):
+    """SmolLM2's loss over 16,384 tokens of a book: measured once, drawn here."""
+
+    alt = (
+        "The mean loss of each block of 1,024 positions of a long text. Blue dots: the chosen method; black: the one it"
+        " is held against; thin grey: the other methods. The ground is grey beyond the trained length of 8,192."
+    )
+    still = "figures/long_context_loss.png"
+    presets = MappingProxyType(
+        {
+            "What goes wrong": {"method": "plain", "beside": "restarted", "relative": False},
+            "YaRN": {"method": "yarn", "beside": "plain", "relative": False},
+            "PI, not fine-tuned": {"method": "position_interpolation", "beside": "plain", "relative": False},
+            "Worth it?": {"method": "yarn", "beside": "restarted", "relative": True},
+            "Short texts": {"method": "yarn", "beside": "plain", "relative": True},
+        }
+    )
+
+    def make_controls(self):
+        self.recording = recorded.load(long_context.NAME)
+        series, length = self.recording.series, self.recording.arguments["length"]
+        # A measurement that was stopped lacks methods, or has some of them for the first window alone.
+        measured = [name for name in NAMES if series.get(name)]
+        windows = [window for window in series["plain"] if all(window in series[name] for name in measured)]
+        starts = [length * int(window.removeprefix("window ")) for window in windows]
+        parts = {f"{start:,} to {start + length:,}": window for start, window in zip(starts, windows, strict=True)}
+        methods = {NAMES[name]: name for name in measured}
+        self.presets = {
+            label: values
+            for label, values in type(self).presets.items()
+            if {values["method"], values["beside"]} <= set(measured)
+        }
+        shown = {
+            "method": controls.named("method, blue", methods, "yarn"),
+            "beside": controls.choice("beside, black", methods, "plain"),
+            "window": controls.choice("tokens of the book", parts, windows[0]),
+            "relative": controls.switch("less the loss of the black one"),
+        }
+        return shown if len(windows) > 1 else {name: shown[name] for name in shown if name != "window"}
+
+    def make_view(self):
+        return LongContextLossView()
+
+    def compute(self, *, method, beside, relative, window="window 0"):
+        losses = {name: windows[window] for name, windows in self.recording.series.items() if window in windows}
+        arguments = self.recording.arguments
+        return LossByPosition(
+            block=arguments["block"],
+            trained_length=arguments["trained_length"],
+            losses=losses,
+            method=method,
+            beside=beside,
+            relative=relative,
+        )
+
+    def rows(self, data):
+        within = data.trained_length // data.block
+        chosen, beside = data.losses[data.method], data.losses[data.beside]
+
+        def row(label: str, part: slice) -> Row:
+            one, other = chosen[part].mean(), beside[part].mean()
+            return Row(label, f"{number(one, 3)}, {number(other, 3)}, {one - other:+.3f}")
+
+        worst = within + int(np.argmax(np.abs(chosen - beside)[within:]))
+        return [
+            Row("mean loss in nats a token: blue, black, difference", ""),
+            row("positions up to 8,192", slice(within)),
+            row("8,192 to 12,288", slice(within, within + 4)),
+            row("12,288 to 16,384", slice(within + 4, None)),
+            row("the last block", slice(-1, None)),
+            Row("largest difference beyond: block from", f"{data.block * worst:,}"),
+            Row(
+                "perplexity of the last block",
+                f"{number(np.exp(chosen[-1]), 1)}, {number(np.exp(beside[-1]), 1)}",
+            ),
+        ]

@@ -1,0 +1,225 @@
+"""Norm placements with the hand on them: one pass forward and back, the gradient against depth, and short runs."""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw.norm_placement import (
+    CHOSEN,
+    COLD,
+    COMPARED,
+    LOOKS,
+    WARM,
+    ByDepth,
+    Placed,
+    PlacementDepthView,
+    PlacementLayersView,
+    PlacementRunsView,
+    Run,
+    TwoPlacements,
+    WarmAndCold,
+)
+from transformer_parts.explore import controls
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row, number
+from transformer_parts.maths.initialization import standard_draws
+from transformer_parts.maths.norm_placement import deepnorm_alpha_beta
+from transformer_parts.maths.residual_stream import first_pass, initialized
+from transformer_parts.maths.stack import StackConfig
+from transformer_parts.runs import recorded
+from transformer_parts.runs.norm_placement import NAME, run_name
+
+NAMES = MappingProxyType({"Pre": "pre", "Post": "post", "Sandwich": "sandwich", "DeepNorm": "deepnorm"})
+SCHEMES = MappingProxyType({"Xavier, as in the paper": "xavier", "0.02 and 1/√(2L), as GPT-2": "gpt2"})
+NORMS = MappingProxyType({"LayerNorm": "layer", "RMSNorm": "rms"})
+
+
+def _name(placement: str) -> str:
+    return next(name for name, value in NAMES.items() if value == placement)
+
+
+class PlacementLayers(Panel[TwoPlacements]):
+    """Two placements side by side, layer by layer: each frame is a real pass forward and backward."""
+
+    alt = (
+        "Above, the root mean square of the residual stream before the first layer and after each; below, the norm of"
+        " the gradient of each layer's last feed-forward matrix. Blue circles, solid: one placement of the norms; red"
+        " squares, dashed: another. Both scales are logarithmic."
+    )
+    still = "figures/placement_layers.png"
+    _paper = MappingProxyType({"n_layers": 8, "d_model": 32, "branch_scale": 1.0, "scheme": "xavier", "norm": "layer"})
+    presets = MappingProxyType(
+        {
+            "Pre and Post": {**_paper, "chosen": "pre", "compared": "post"},
+            "Pre and Sandwich, wide branches": {
+                **_paper, "chosen": "pre", "compared": "sandwich", "branch_scale": 4.0,
+            },
+            "Post and DeepNorm": {**_paper, "chosen": "post", "compared": "deepnorm"},
+            "GPT-2's start": {**_paper, "chosen": "pre", "compared": "post", "scheme": "gpt2"},
+        }
+    )  # fmt: skip
+    widths = (16, 32, 64)
+    vocab_size = 64
+    deepest = PlacementLayersView.deepest
+
+    def make_controls(self):
+        self._draws = {
+            width: standard_draws(self._config("sandwich", self.deepest, width, "layer")) for width in self.widths
+        }
+        return {
+            "chosen": controls.choice("placement", NAMES, "pre"),
+            "compared": controls.choice("beside it", NAMES, "post"),
+            "n_layers": controls.integer("layers", 8, 1, self.deepest),
+            "d_model": controls.stops("width d", 32, self.widths),
+            "branch_scale": controls.power("branches, times", 1.0, 0.25, 4, form=".2f", also=[0.5, 2, 4]),
+            "scheme": controls.choice("initial weights", SCHEMES, "xavier"),
+            "norm": controls.choice("norm", NORMS, "layer"),
+        }
+
+    def make_view(self):
+        return PlacementLayersView()
+
+    def _config(self, placement: str, n_layers: int, d_model: int, norm: str) -> StackConfig:
+        return StackConfig(
+            vocab_size=self.vocab_size, n_layers=n_layers, d_model=d_model, n_heads=2, d_ff=2 * d_model, ffn="relu",
+            norm=norm, placement=placement, rope_base=None, tied=False,
+        )  # fmt: skip
+
+    def compute(self, *, chosen, compared, n_layers, d_model, branch_scale, scheme, norm):
+        def placed(placement):
+            config = self._config(placement, n_layers, d_model, norm)
+            draws = self._draws[d_model]
+            weights = initialized(config, scheme=scheme, branch_scale=branch_scale, draws=draws)
+            return Placed(placement, first_pass(weights, config))
+
+        first = placed(chosen)
+        return TwoPlacements(first, first if compared == chosen else placed(compared))
+
+    def rows(self, data):
+        rows = []
+        for placed, colour in ((data.chosen, CHOSEN), (data.compared, COMPARED)):
+            name, numbers = _name(placed.placement), placed.numbers
+            first, last = numbers.ffn_gradient[[0, -1]]
+            rows += [
+                Row(f"{name}: RMS of the stream, first and last", _pair(numbers.activation_rms), colour),
+                Row(f"{name}: gradient of the first and the last layer", f"{first:.4f}, {last:.4f}", colour),
+                Row(f"{name}: last over first", number(last / first, 3), colour),
+            ]
+        n_layers = len(data.chosen.numbers.ffn_gradient)
+        factors = deepnorm_alpha_beta(n_layers)
+        return [*rows, Row(f"DeepNorm's α and β for {n_layers} layers", f"{factors.alpha:.4f}, {factors.beta:.4f}")]
+
+
+def _pair(values: np.ndarray) -> str:
+    return f"{values[0]:.3f}, {values[-1]:.3f}"
+
+
+class PlacementDepth(Panel[ByDepth]):
+    """One number at initialisation against the depth, recorded over eight seeds, for all placements."""
+
+    alt = (
+        "The norm of a gradient at initialisation against the number of layers L, both scales logarithmic: Pre blue"
+        " circles, Post red squares dashed, Sandwich gold triangles dotted, DeepNorm black diamonds. Bands show the"
+        " range over eight seeds. Thin dotted lines fall as one over the root of L; a vertical line marks the depth"
+        " that the table reads."
+    )
+    still = "figures/placement_depth.png"
+    presets = MappingProxyType(
+        {
+            "The claim": {"quantity": "last", "scheme": "xavier", "depth": 32},
+            "Near the input": {"quantity": "first", "scheme": "xavier", "depth": 32},
+            "Why: the stream": {"quantity": "activation_rms", "scheme": "xavier", "depth": 32},
+            "GPT-2's start": {"quantity": "last", "scheme": "gpt2", "depth": 32},
+        }
+    )
+
+    def make_controls(self):
+        recording = recorded.load(NAME)
+        self._series = recording.series["depth"]
+        self._depths = np.array(recording.arguments["depths"])
+        quantities = {
+            "gradient, last layer's FFN": "last",
+            "gradient, first layer's FFN": "first",
+            "RMS of the last stream": "activation_rms",
+        }
+        return {
+            "quantity": controls.choice("shown", quantities, "last"),
+            "scheme": controls.choice("initial weights", SCHEMES, "xavier"),
+            "depth": controls.stops("L, layers", 32, self._depths.tolist()),
+        }
+
+    def make_view(self):
+        return PlacementDepthView()
+
+    def compute(self, *, quantity, scheme, depth):
+        values = {placement: self._series[scheme][placement][quantity] for placement in NAMES.values()}
+        return ByDepth(self._depths, values, self._depths.tolist().index(depth))
+
+    def rows(self, data):
+        rows = []
+        depth = data.depths[data.marked]
+        for placement, colour, *_ in LOOKS:
+            mean = data.mean(placement)[data.marked]
+            low, high = (f(data.values[placement][:, data.marked]) for f in (np.min, np.max))
+            rows.append(Row(f"{_name(placement)}, mean at L = {depth}", f"{mean:.4f} ({low:.4f} – {high:.4f})", colour))
+        return rows + [
+            Row(f"{_name(placement)}: grows as L to the power", f"{data.slope(placement):.3f}", colour)
+            for placement, colour, *_ in LOOKS
+        ]
+
+
+class PlacementRuns(Panel[WarmAndCold]):
+    """A short recorded run of each placement, with warm-up and without; play goes through its steps."""
+
+    alt = (
+        "Above, the loss of a small decoder against the step, with warm-up (blue circles, solid) and without (red"
+        " squares, dashed), each seed as a thin line; the grey strip is the warm-up, the dotted line is chance. Below,"
+        " at the marked step, the root mean square of the stream and the norm of each layer's gradient, by layer."
+    )
+    still = "figures/placement_runs.png"
+    presets = MappingProxyType(
+        {f"{name}, 0.01": {"placement": value, "rate": 1e-2, "step": 30} for name, value in NAMES.items()}
+        | {"Post, 0.003": {"placement": "post", "rate": 3e-3, "step": 30}}
+    )
+    play = "step"
+    play_interval = 400
+
+    def make_controls(self):
+        recording = recorded.load(NAME)
+        self._runs, self._arguments = recording.series["runs"], recording.arguments
+        last = self._arguments["plan"]["steps"] - self._arguments["every"]
+        rates = {f"{rate:g}": rate for rate in self._arguments["rates"]}
+        return {
+            "placement": controls.choice("placement", NAMES, "post"),
+            "rate": controls.choice("learning rate", rates, 1e-2),
+            "step": controls.integer("step t", 30, 0, last, step=self._arguments["every"]),
+        }
+
+    def make_view(self):
+        return PlacementRunsView()
+
+    def compute(self, *, placement, rate, step):
+        cold, warm = self._arguments["warmups"]
+        look = step // self._arguments["every"]
+
+        def run(warmup):
+            found = self._runs[run_name(placement, rate, warmup)]
+            return Run(found["loss"], found["activation_rms"][look], found["gradient"][look])
+
+        chance = float(np.log(self._arguments["run_sizes"]["vocab_size"]))
+        return WarmAndCold(run(warm), run(cold), self._arguments["every"], step, warm, chance)
+
+    def rows(self, data):
+        rows = [Row("chance, ln V", number(data.chance, 4))]
+        for name, run, colour in (("with warm-up", data.warm, WARM), ("without", data.cold, COLD)):
+            losses = ", ".join(f"{loss:.3f}" for loss in run.loss[:, -1])
+            rows += [
+                Row(f"{name}: loss at the end, each seed", losses, colour),
+                Row(f"{name}: gradient of first and last layer at t = {data.step}", _ends(run.gradient), colour),
+                Row(f"{name}: RMS of the last stream at t = {data.step}", f"{run.activation_rms[-1]:.3f}", colour),
+            ]
+        return rows
+
+
+def _ends(values: np.ndarray) -> str:
+    return f"{values[0]:.4f}, {values[-1]:.4f}"

@@ -1,0 +1,111 @@
+"""The heads of a real model on a passage: where each looks, and how the clocks of query and key make one score."""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.real_model import Head, RealModelHeadsView
+from transformer_parts.explore import controls
+from transformer_parts.explore.readout import Row, number
+from transformer_parts.explore.real_model.reading import PassagePanel
+from transformer_parts.maths import attention, rope
+
+SINK, ENTROPY, OF_QUERY = "weight on token 0", "entropy, mean of the queries", "entropy of query i"
+
+
+class RealModelHeads(PassagePanel[Head]):
+    """A head's attention map, all heads beside it, and the clocks of one query and one key."""
+
+    alt = (
+        "Left: a head's attention weights, a row for each query. Right: a number for each head, a row for each layer,"
+        " red where it is large. Frames mark the chosen query and the chosen head, a gold dot the chosen key. Below: a"
+        " clock for each pair of channels, the long thin hand the query's and the short thick one the key's, gold where"
+        " the pair adds to their score and grey where it takes away."
+    )
+    still = "figures/real_model_heads.png"
+    presets = MappingProxyType(
+        {
+            "The attention sink": {"layer": 24, "head": 0, "query": 17, "key": 0, "shown": SINK},
+            "Before there is a sink": {"layer": 0, "head": 0, "query": 17, "key": 16, "shown": SINK},
+            "The previous token": {"layer": 16, "head": 0, "query": 17, "key": 16, "shown": ENTROPY},
+            "The same words before": {"layer": 17, "head": 4, "query": 17, "key": 5, "shown": OF_QUERY},
+        }
+    )
+    play = "layer"
+    play_interval = 250
+    tokens = MappingProxyType({"query": 0, "key": 0})
+
+    def make_controls(self):
+        last, sizes = len(self.passage) - 1, self.passage.settings
+        return {
+            "layer": controls.integer("layer ℓ", 16, 0, sizes["n_layers"] - 1),
+            "head": controls.integer("head h", 0, 0, sizes["n_heads"] - 1),
+            "query": controls.integer("query token i", min(17, last), 0, last),
+            "key": controls.integer("key token j", min(16, last), 0, last),
+            "shown": controls.choice("of all heads", [SINK, ENTROPY, OF_QUERY], SINK),
+        }
+
+    def make_view(self):
+        return RealModelHeadsView()
+
+    def couple(self, name):
+        # A query sees no later key.
+        query, key = self.controls["query"], self.controls["key"]
+        if name == "query" and key.value > query.value:
+            key.value = query.value
+        elif name == "key" and query.value < key.value:
+            query.value = key.value
+
+    def compute(self, *, layer, head, query, key, shown):
+        passage, sizes = self.passage, self.passage.settings
+        q, k = passage.query[layer, head, query], passage.key_of(layer, head)[key]
+        turn = {"rope_base": sizes["rope_base"], "layout": sizes["layout"]}
+        turned = rope.rotate(np.stack([q, k]), [query, key], **turn)
+        pairs = rope.to_pairs(turned, sizes["layout"])
+        if shown == SINK:
+            # The mean of the later queries: token 0 sees nothing else.
+            every_head = passage.weights[:, :, 1:, 0].mean(axis=-1)
+        elif shown == ENTROPY:
+            every_head = self._entropies.mean(axis=-1)
+        else:
+            every_head = self._entropies[:, :, query]
+        return Head(
+            weights=passage.weights[layer, head],
+            query=query,
+            key=key,
+            every_head=every_head,
+            layer=layer,
+            head=head,
+            query_pairs=pairs[0],
+            key_pairs=pairs[1],
+            parts=(pairs[0].conj() * pairs[1]).real / len(q) ** 0.5,
+        )
+
+    @property
+    def _entropies(self) -> np.ndarray:
+        """The entropy of every head's every query, (N, H, L), computed once for a passage."""
+        if self._entropies_of[0] is not self.passage:
+            # Weights held in 16 bits no longer sum to 1 exactly.
+            weights = self.passage.weights / self.passage.weights.sum(axis=-1, keepdims=True)
+            self._entropies_of = self.passage, attention.entropy(weights)
+        return self._entropies_of[1]
+
+    _entropies_of = (None, None)
+
+    def rows(self, data):
+        i, j = data.query, data.key
+        row = data.weights[i]
+        grouped = self.passage.settings["n_heads"] // self.passage.settings["n_kv_heads"]
+        entropy = number(self._entropies[data.layer, data.head, i], 3)
+        strongest = int(row.argmax())
+        return [
+            Row("query", self.token(i), theme.QUERY),
+            Row(f"key (of kv head {data.head // grouped})", self.token(j), theme.KEY),
+            Row("their score, the sum of the clocks", number(data.parts.sum(), 3), theme.THIRD),
+            Row("the clock that adds most, and what it adds", f"{data.parts.argmax()}, {number(data.parts.max(), 3)}"),
+            Row("attention weight of this key", number(row[j], 3)),
+            Row("the query looks most at", f"{self.token(strongest)}, {number(row[strongest], 3)}"),
+            Row("its entropy, of at most ln(i + 1)", f"{entropy}, {number(np.log(i + 1), 3)}"),
+            Row("the head's weight on token 0, mean of later queries", number(data.weights[1:, 0].mean(), 3)),
+        ]

@@ -1,0 +1,185 @@
+"""The line in which the reader types a passage, and the passage that its panels show.
+
+The committed passage needs no weights.  Where the weights are there, and the packages that read them, the model reads
+any other; it is loaded when it is first asked to.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from html import escape
+from typing import TypeVar
+
+import ipywidgets as widgets
+
+from transformer_parts.explore.panel import Panel, State
+from transformer_parts.models import weights
+from transformer_parts.models.passage import Passage, load_passage
+
+logger = logging.getLogger(__name__)
+
+Data = TypeVar("Data")
+
+_STILL = "The explorers go on with the passage whose tokens stand above."
+_ABSENT = (
+    "This is the passage that comes with the library: the model's weights are not here, so it cannot read another. "
+    "<code>make model</code> fetches them (93 MB, once)."
+)
+_PRESENT = (
+    "Type a passage of 2 to 64 tokens and press Enter: the model reads it once, in a few seconds. "
+    "The buttons below belong to the library's passage and bring it back."
+)
+
+
+class Reading:
+    """A passage, and the means to have the model read another one.
+
+    Attributes
+    ----------
+    passage : Passage
+        What is shown.
+    text, progress, tokens, message
+        The widgets; ``widget`` holds all of them, and several panels may show it.
+    """
+
+    def __init__(self):
+        self._committed = self.passage = load_passage()
+        self._followers: list[Callable[[], None]] = []
+        self._model = None
+        self.text = widgets.Text(
+            self.passage.text,
+            description="passage",
+            continuous_update=False,
+            style={"description_width": "8.5em"},
+            layout={"width": "auto", "min_width": "0"},
+        )
+        # Not a FloatProgress, which is made of nameless boxes: screen readers pass over it.
+        self.progress = widgets.HTML()
+        self.tokens, self.message = widgets.HTML(_numbered(self.passage)), widgets.HTML()
+        self.text.observe(lambda change: self._typed(change["new"]), names="value")
+        self.widget = widgets.VBox([self.text, self.progress, self.tokens, self.message])
+        self.text.disabled = not (weights.default_folder() / weights.FILE_NAME).is_file()
+        self._explain()
+
+    def follow(self, follower: Callable[[], None]) -> None:
+        """Have `follower` called whenever another passage is shown."""
+        self._followers.append(follower)
+
+    def read(self, text: str) -> None:
+        """Have the model read `text`; on an error keep the passage and say what went wrong."""
+        self._advance(0.0)
+        try:
+            for result in self._steps(text):
+                if isinstance(result, Passage):
+                    self._show(result)
+                else:
+                    self._advance(result)
+        except Exception as error:
+            logger.error("could not read %r", text, exc_info=error)
+            words = str(error).removeprefix("text: ") or type(error).__name__
+            self._say(f'<span role="alert">{escape(words[0].upper() + words[1:])}. {_STILL}</span>')
+        else:
+            self._explain()
+        finally:
+            self.progress.value = ""
+
+    def restore(self) -> None:
+        """Show the library's passage, also in the line where a refused text may stand."""
+        if self.passage is not self._committed:
+            self._show(self._committed)
+        self.text.value = self.passage.text
+
+    def _typed(self, text: str) -> None:
+        if text != self.passage.text:
+            self.read(text)
+        else:
+            # What was wrong with a text before is no longer of interest.
+            self._explain()
+
+    def _steps(self, text: str) -> Iterator[Passage | float]:
+        # Reading needs packages beyond those of the panels (the extra "model"), so they are imported here.
+        from transformer_parts.models.passage import read_passage
+        from transformer_parts.models.smollm2 import load_model
+        from transformer_parts.models.tokenizer import load_tokenizer
+        from transformer_parts.models.weights import GGUFFile
+
+        if self._model is None:
+            self._say("Loading the model …")
+            file = GGUFFile(weights.find())
+            self._model = load_model(file), load_tokenizer(file)
+        self._say("The model reads …")
+        return read_passage(*self._model, text)
+
+    def _show(self, passage: Passage) -> None:
+        self.passage, self.text.value, self.tokens.value = passage, passage.text, _numbered(passage)
+        for follower in self._followers:
+            follower()
+
+    def _advance(self, done: float) -> None:
+        look = 'style="width: 100%; height: 1.2em" aria-label="part that is read"'
+        self.progress.value = f'<progress {look} value="{done:.3f}"></progress>'
+
+    def _explain(self) -> None:
+        self._say(_ABSENT if self.text.disabled else _PRESENT)
+
+    def _say(self, html: str) -> None:
+        self.message.value = f'<p class="tp-note" role="status">{html}</p>'
+
+
+class PassagePanel(Panel[Data]):
+    """A panel over the passage of a `Reading`, its own or one that several panels share.
+
+    `tokens` names the controls that choose a token, each with the least number it may have.
+    """
+
+    tokens: Mapping[str, int]
+
+    def __init__(self, reading: Reading | None = None):
+        self.reading = Reading() if reading is None else reading
+        super().__init__()
+        self.reading.follow(self._new_passage)
+
+    @property
+    def passage(self) -> Passage:
+        """What is shown."""
+        return self.reading.passage
+
+    def token(self, index: int) -> str:
+        """Return number and text of a token."""
+        return f"{index} {quoted(self.passage.token_texts[index])}"
+
+    def _press(self, values: State) -> None:
+        # Presets and the first state speak of the library's passage.
+        self.reading.restore()
+        super()._press(values)
+
+    def _new_passage(self) -> None:
+        with self.lock:
+            self._ahead.renew()
+            with self._hold():
+                for name in self.tokens:
+                    self.controls[name].max = len(self.passage) - 1
+            self.refresh()
+
+    def _assemble(self) -> widgets.VBox:
+        whole = super()._assemble()
+        *_, body = whole.children
+        side = body.children[0]
+        side.children = (self.reading.widget, *side.children)
+        return whole
+
+
+def _numbered(passage: Passage) -> str:
+    """Return the tokens, each with its number, as a paragraph."""
+    tokens = "<wbr>".join(f"{escape(text)}<sub>{i}</sub>" for i, text in enumerate(passage.token_texts))
+    return f'<p class="tp-note">{tokens}</p>'
+
+
+def quoted(text: str) -> str:
+    r"""Return the text of a token in quotation marks, line breaks as backslash and letter.
+
+    Examples
+    --------
+    >>> print(quoted(" old"), quoted(chr(10)))
+    “ old” “\n”
+    """
+    return f"“{text.replace(chr(10), chr(92) + 'n')}”"

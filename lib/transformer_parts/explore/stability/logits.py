@@ -1,0 +1,90 @@
+"""A head whose queries and keys grow, as weights do in training: logits, entropy, formats, and QK-norm."""
+
+from types import MappingProxyType
+
+import numpy as np
+
+from transformer_parts.draw import theme
+from transformer_parts.draw.stability import NORMED, PLAIN, Growth, LogitGrowthView
+from transformer_parts.explore import controls
+from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.readout import Row, number
+from transformer_parts.maths.stability import grown_attention, logit_bound
+
+LENGTH = 16
+_FORMATS = MappingProxyType({"float32": "float32", "bfloat16": "bfloat16", "float16": "float16"})
+_FACTORS = tuple(float(f"{10 ** (i / 10):.4g}") for i in range(-10, 31))
+
+
+class LogitGrowth(Panel[Growth]):
+    """The largest logit and the entropy of one head against a factor on its queries and keys."""
+
+    alt = (
+        "Two diagrams against the factor c on queries and keys. Above, the largest logit: red rises with the square of"
+        " c, blue, with QK-norm, is level below its dashed bound. Below, the mean entropy: red falls to zero, blue is"
+        " level; dotted that of equal weights. On the right the attention weights at the chosen factor, without"
+        " QK-norm in a red frame and with it in a blue one."
+    )
+    still = "figures/logit_growth.png"
+    _start = MappingProxyType({"head_dim": 64, "gain": 1.0, "dtype": "float32", "seed": 0})
+    presets = MappingProxyType(
+        {
+            "At initialisation": {**_start, "factor": 1.0},
+            "Grown by 10": {**_start, "factor": 10.0},
+            "float16 overflows": {**_start, "factor": 63.1, "dtype": "float16"},
+            "bfloat16 rounds": {**_start, "factor": 2.512, "dtype": "bfloat16"},
+            "QK-norm, gain 3": {**_start, "factor": 10.0, "gain": 3.0},
+        }
+    )
+    play = None
+
+    def make_controls(self):
+        return {
+            "factor": controls.named("c, on q and k", {f"{f:.3g}": f for f in _FACTORS}, 1.0),
+            "dtype": controls.choice("format", _FORMATS, "float32"),
+            "gain": controls.real("γ of QK-norm", 1.0, 0.5, 4, step=0.25),
+            "head_dim": controls.stops("K, head_dim", 64, (16, 32, 64, 128)),
+            "seed": controls.integer("seed", 0, 0, 9),
+        }
+
+    def make_view(self):
+        return LogitGrowthView()
+
+    def compute(self, *, factor, dtype, gain, head_dim, seed):
+        query, key = np.random.default_rng(seed).standard_normal((2, LENGTH, head_dim))
+        chosen = _FACTORS.index(factor)
+        plain, normed = (
+            grown_attention(query, key, _FACTORS, qk_norm=norm, gain=gain, dtype=dtype) for norm in (False, True)
+        )
+        exact = grown_attention(query, key, [factor])
+        return Growth(
+            factors=np.array(_FACTORS),
+            normed=normed,
+            plain=plain,
+            chosen=chosen,
+            bound=logit_bound(head_dim, gain),
+            ceiling=65504 / head_dim**0.5 if dtype == "float16" else np.inf,
+            uniform=float(np.mean(np.log(np.arange(2, LENGTH + 1)))),
+            moved=float(np.abs(plain.weights[chosen] - exact.weights[0]).max()),
+        )
+
+    def rows(self, data):
+        i = data.chosen
+        return [
+            Row("largest logit, plain", number(data.plain.largest[i], 4), PLAIN),
+            Row("largest logit, QK-norm", number(data.normed.largest[i], 4), NORMED),
+            Row("bound of QK-norm, γ²√K", number(data.bound, 4)),
+            Row("mean entropy, plain", _nats(data.plain.entropy[i]), PLAIN),
+            Row("mean entropy, QK-norm", _nats(data.normed.entropy[i]), NORMED),
+            Row("mean entropy of equal weights", _nats(data.uniform), theme.INK),
+            Row("rows without a softmax (NaN), plain", f"{data.plain.lost[i]} of {LENGTH}"),
+            Row("largest change of a weight by rounding, plain", _or_dash(data.moved)),
+        ]
+
+
+def _nats(value: float) -> str:
+    return "—" if np.isnan(value) else f"{number(value, 4)} nats"
+
+
+def _or_dash(value: float) -> str:
+    return "—" if np.isnan(value) else number(value, 4)

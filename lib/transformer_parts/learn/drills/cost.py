@@ -1,0 +1,164 @@
+"""Drills about what a decoder costs to run: bytes of its cache, operations of a token."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from transformer_parts.learn.drills.budget import model, model_sizes
+from transformer_parts.learn.drills.drill import Drill, Slip
+from transformer_parts.maths import budget
+from transformer_parts.maths.budget import DecoderConfig
+
+# ---------------------------------------------------------------- bytes of the cache
+
+
+def _cache_sizes(rng: np.random.Generator) -> dict[str, int]:
+    heads = int(rng.choice([8, 16, 32]))
+    return {
+        "layers": int(rng.integers(12, 81)),
+        "heads": heads,
+        "groups": int(rng.choice([g for g in (1, 2, 4, 8) if g < heads])),
+        "head_dim": int(rng.choice([64, 128])),
+        "tokens": 1024 * int(rng.choice([2, 4, 8, 16, 32])),
+    }
+
+
+def _cache(layers, heads, groups, head_dim, tokens) -> int:
+    sizes = {"d_model": heads * head_dim, "n_layers": layers, "n_heads": heads, "n_kv_heads": groups}
+    return budget.kv_cache_bytes(DecoderConfig(**sizes, d_ff=1, vocab_size=0), tokens)
+
+
+def _binary(number: int) -> Fraction:
+    """Return what one decimal unit is of the binary unit in which a number of bytes is told."""
+    power = 3 if number >= 2**30 else 2 if number >= 2**20 else 1
+    return Fraction(1000**power, 1024**power)
+
+
+CACHE = Drill(
+    name="kv_bytes",
+    title="Bytes of a KV cache",
+    notebook="07_cache",
+    kind="bytes",
+    draw=_cache_sizes,
+    task=lambda layers, heads, groups, head_dim, tokens: (
+        f"A decoder of {layers} layers with {heads} query heads and {groups} kv head{'s' * (groups > 1)} of"
+        f" {head_dim} channels caches in 16 bits. How many bytes does its cache need for {tokens:,} tokens?"
+        " (Units such as GiB may be used.)"
+    ),
+    answer=_cache,
+    working=lambda layers, heads, groups, head_dim, tokens: (
+        f"$2\\cdot{layers}\\cdot{groups}\\cdot{head_dim}\\cdot2={4 * layers * groups * head_dim}$ bytes for a token,"
+        f" times {tokens:,}"
+    ),
+    slips=(
+        Slip(
+            "key or value alone",
+            lambda **sizes: _cache(**sizes) // 2,
+            "A factor 2 is missing: keys and values are both kept, and each number has 2 bytes.",
+        ),
+        Slip(
+            "query heads counted",
+            lambda **sizes: _cache(**(sizes | {"groups": sizes["heads"]})),
+            "You counted the query heads. Only kv heads are cached.",
+        ),
+        Slip(
+            "one layer",
+            lambda **sizes: _cache(**(sizes | {"layers": 1})),
+            "That is one layer's cache; each layer has its own.",
+        ),
+        Slip(
+            "one token",
+            lambda **sizes: _cache(**(sizes | {"tokens": 1})),
+            "That is the cache of one token; multiply by the tokens.",
+        ),
+        Slip(
+            "bits for bytes",
+            lambda **sizes: _cache(**sizes) * 8,
+            "That is the number of bits. 16 bits are 2 bytes.",
+        ),
+        Slip(
+            "decimal number, binary unit",
+            lambda **sizes: _cache(**sizes) / _binary(_cache(**sizes)),
+            "You divided by a power of 1000 and wrote a binary unit. 1 GiB is 2³⁰ bytes, 1 GB is 10⁹.",
+        ),
+        Slip(
+            "binary number, decimal unit",
+            lambda **sizes: _cache(**sizes) * _binary(_cache(**sizes)),
+            "You divided by a power of 1024 and wrote a decimal unit. 1 GiB is 2³⁰ bytes, 1 GB is 10⁹.",
+        ),
+    ),
+)
+
+# ---------------------------------------------------------------- operations
+
+
+def _flops_sizes(rng: np.random.Generator) -> dict[str, int]:
+    return model_sizes(rng) | {"context": 1024 * int(rng.choice([4, 8, 16, 32]))}
+
+
+def _forward(context, **sizes) -> int:
+    return budget.flops_per_token(model(**sizes), context).forward
+
+
+FLOPS = Drill(
+    name="flops_per_token",
+    title="Operations of one token",
+    notebook="13_budget",
+    kind="flops",
+    draw=_flops_sizes,
+    task=lambda d, heads, groups, f, layers, vocabulary, context: (
+        f"A decoder of {layers} layers: $d={d}$, {heads} query heads of {d // heads} channels, {groups} kv"
+        f" head{'s' * (groups > 1)}, SwiGLU of width {f}, vocabulary {vocabulary:,}, head tied. How many floating-point"
+        f" operations does one token's forward pass cost with {context:,} tokens in the cache, itself included? (Matrix"
+        " products alone.)"
+    ),
+    answer=_forward,
+    working=lambda context, **sizes: (
+        "Two operations for each weight of the layers and of the head:"
+        f" {budget.flops_per_token(model(**sizes), context).weights:,}; scores and sums of values $4\\cdot S\\cdot"
+        f" H d_h$ in each layer: {budget.flops_per_token(model(**sizes), context).attention:,}; together"
+    ),
+    slips=(
+        Slip(
+            "multiplications alone",
+            lambda **sizes: _forward(**sizes) // 2,
+            "You counted multiplications. Each comes with an addition: two operations for each weight.",
+        ),
+        Slip(
+            "attention's products forgotten",
+            lambda context, **sizes: budget.flops_per_token(model(**sizes), context).weights,
+            "The weights' part is right. The products with cached keys and values are missing, 4·S·H·d_h a layer.",
+        ),
+        Slip(
+            "kv heads in the scores",
+            lambda context, **sizes: (
+                budget.flops_per_token(model(**sizes), context).weights
+                + 4 * context * sizes["groups"] * sizes["d"] // sizes["heads"] * sizes["layers"]
+            ),
+            "You counted kv heads in the scores. Every query head meets every key, grouped or not.",
+        ),
+        Slip(
+            "embedding counted too",
+            lambda context, **sizes: _forward(context, **sizes) + 2 * sizes["vocabulary"] * sizes["d"],
+            "You counted the embedding beside the head. It is looked up, not multiplied.",
+        ),
+        Slip(
+            "head forgotten",
+            lambda context, **sizes: _forward(context, **sizes) - 2 * sizes["vocabulary"] * sizes["d"],
+            "The head is missing. Tied or not, it is multiplied out: 2·V·d operations.",
+        ),
+        Slip(
+            "training",
+            lambda **sizes: 3 * _forward(**sizes),
+            "That is a step of training: forward and backward, three times the forward pass.",
+        ),
+        Slip(
+            "scores alone",
+            lambda context, **sizes: (
+                budget.flops_per_token(model(**sizes), context).weights
+                + budget.flops_per_token(model(**sizes), context).attention // 2
+            ),
+            "You counted the scores but not the weighted sum of the values, which costs as much.",
+        ),
+    ),
+)

@@ -1,0 +1,80 @@
+"""Numbers about the KV cache: decoding against the whole sequence, bytes, padding."""
+
+import numpy as np
+
+from transformer_parts.maths import budget
+from transformer_parts.maths.cache import faults
+from transformer_parts.maths.decoder import DecoderLayer
+from transformer_parts.models.configs import PUBLISHED
+
+__all__ = [
+    "cache_of_llama_3",
+    "decoding_equals_the_whole",
+    "keys_turned_again",
+    "padding_in_every_position",
+    "position_restarts",
+]
+
+
+def _layers_and_tokens() -> tuple[list[DecoderLayer], np.ndarray]:
+    layers = [DecoderLayer.random(d_model=32, n_heads=4, n_kv_heads=2, d_ff=48, std=0.3, seed=i) for i in range(3)]
+    return layers, np.random.default_rng(7).normal(size=(20, 32))
+
+
+def decoding_equals_the_whole() -> dict[str, float]:
+    """Decode ten tokens after a prompt of ten, rightly and with the faults that people make; compare with one pass."""
+    layers, x = _layers_and_tokens()
+    whole = faults.whole(layers, x, prompt=10)
+    errors = {
+        fault.replace(" ", "_"): float(faults.decode(layers, x, 10, fault).errors(whole).max())
+        for fault in ("none", "restart", "off by one", "rotated again")
+    }
+    first = float(faults.decode(layers, x, 10, "restart").errors(whole)[0])
+    rms = float(np.sqrt(np.mean(whole.outputs**2)))
+    return errors | {"prompt_alone": first, "rms": rms, "holds": errors["none"] < 1e-12}
+
+
+def position_restarts() -> dict[str, float]:
+    """The same decoding, for the claim that a token that comes alone stands at position 0."""
+    numbers = decoding_equals_the_whole()
+    return numbers | {"holds": numbers["restart"] < 1e-9}
+
+
+def keys_turned_again() -> dict[str, float]:
+    """The same decoding, for the claim that cached keys must be rotated again."""
+    numbers = decoding_equals_the_whole()
+    return numbers | {"holds": numbers["rotated_again"] < 1e-9}
+
+
+def padding_in_every_position() -> dict[str, float]:
+    """Put four slots of padding before the prompt and count them everywhere, in part, or let them be seen."""
+    layers, x = _layers_and_tokens()
+    right = faults.whole(layers, x, prompt=9, pad=4)
+    errors = {
+        name: float(faults.decode(layers, x, 9, fault, pad=4).errors(right).max())
+        for name, fault in (
+            ("everywhere", "padding counted"),
+            ("in_part", "padding counted once decoding"),
+            ("seen", "padding seen"),
+        )
+    }
+    return errors | {"holds": errors["everywhere"] < 1e-12}
+
+
+def cache_of_llama_3() -> dict[str, float]:
+    """Count the cache of Llama 3 8B and of Llama 2 7B, their sizes, and what attending costs."""
+    grouped, full = (PUBLISHED[name].config for name in ("Llama 3 8B", "Llama 2 7B"))
+    products = [budget.flops_per_token(config, 8192).attention for config in (grouped, full)]
+    per_token = budget.kv_cache_bytes(grouped, 1)
+    return {
+        "per_token": per_token,
+        "kib": per_token / 2**10,
+        "gib_8192": budget.kv_cache_bytes(grouped, 8192) / 2**30,
+        "gib_128k": budget.kv_cache_bytes(grouped, 131_072) / 2**30,
+        "full_gib_8192": budget.kv_cache_bytes(full, 8192) / 2**30,
+        "ratio": budget.kv_cache_bytes(full, 1) / per_token,
+        "grouped_gflops": products[0] / 1e9,
+        "full_gflops": products[1] / 1e9,
+        "weights_gb": 2 * budget.count(grouped).total / 1e9,
+        "holds": products[0] < products[1],
+    }

@@ -1,0 +1,40 @@
+"""Parameter budgets: where the parameters are, how wide a layer is, and what a token costs."""
+
+from transformer_parts.maths.budget.cost import flops_per_token, kv_cache_bytes
+from transformer_parts.maths.budget.parameters import (
+    FFN_MATRICES,
+    DecoderConfig,
+    Tally,
+    attention_parameters,
+    count,
+    count_tensors,
+    formulas,
+    part_of,
+)
+from transformer_parts.maths.budget.width import (
+    BudgetMatch,
+    LlamaWidth,
+    equal_budget_d_ff,
+    ffn_parameters,
+    llama_d_ff,
+    match_budget,
+)
+
+__all__ = [
+    "FFN_MATRICES",
+    "BudgetMatch",
+    "DecoderConfig",
+    "LlamaWidth",
+    "Tally",
+    "attention_parameters",
+    "count",
+    "count_tensors",
+    "equal_budget_d_ff",
+    "ffn_parameters",
+    "flops_per_token",
+    "formulas",
+    "kv_cache_bytes",
+    "llama_d_ff",
+    "match_budget",
+    "part_of",
+]

@@ -1,0 +1,513 @@
+"""Where a decoder's parameters are: a tally by part, per layer and for the whole model.
+
+The other questions of a budget have their own modules and are found here too: `parameters` (the sizes),
+`width` (how wide a gated layer is made), `cost` (operations and cache), `parameters` (the same
+tally from the tensors of a real file).
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Literal
+
+from transformer_parts.maths import require
+from transformer_parts.maths.budget.cost import TokenFlops, flops_per_token, kv_cache_bytes
+from transformer_parts.maths.budget.width import (
+    BudgetMatch,
+    LlamaWidth,
+    equal_budget_d_ff,
+    ffn_parameters,
+    llama_d_ff,
+    match_budget,
+)
+
+__all__ = [
+    "BudgetMatch",
+    "Count",
+    "DecoderConfig",
+    "LlamaWidth",
+    "Tally",
+    "TokenFlops",
+    "attention_parameters",
+    "count",
+    "count_tensors",
+    "equal_budget_d_ff",
+    "ffn_parameters",
+    "flops_per_token",
+    "formulas",
+    "kv_cache_bytes",
+    "llama_d_ff",
+    "match_budget",
+    "part_of",
+]
+
+# The kinds of feed-forward layer and how many matrices each has.
+FFN_MATRICES = MappingProxyType({"mlp": 2, "gated": 3})
+
+
+def head_sizes(d_model: int, n_heads: int, n_kv_heads: int | None, head_dim: int | None) -> tuple[int, int, int, int]:
+    """Return (d_model, n_heads, n_kv_heads, head_dim), checked and with the two ``None`` filled in.
+
+    ``n_kv_heads=None`` is one key/value head per query head, ``head_dim=None`` is d_model/n_heads, which must
+    then be an integer.
+    """
+    d_model, n_heads = require.integer("d_model", d_model), require.integer("n_heads", n_heads)
+    n_kv_heads = n_heads if n_kv_heads is None else require.integer("n_kv_heads", n_kv_heads)
+    if n_heads % n_kv_heads:
+        raise require.refusal("n_kv_heads", repr(n_kv_heads), f"a divisor of n_heads, which is {n_heads}")
+    if head_dim is None and d_model % n_heads:
+        wanted = f"a divisor of d_model, which is {d_model}, or a head_dim of its own"
+        raise require.refusal("n_heads", repr(n_heads), wanted)
+    head_dim = d_model // n_heads if head_dim is None else require.integer("head_dim", head_dim)
+    return d_model, n_heads, n_kv_heads, head_dim
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderConfig:
+    """The sizes of a dense decoder; whatever is set down is valid.
+
+    Parameters
+    ----------
+    d_model : int
+        D, the width of the residual stream.
+    n_layers : int
+        How many decoder layers.
+    n_heads : int
+        H, query heads.
+    d_ff : int
+        F, hidden width of the feed-forward layer: of *one* of the two branches where it is gated.  (The Gemma
+        reports print both branches together, 2F.)
+    vocab_size : int
+        V, rows of the embedding as stored, padding included.  0: the layers alone, no embedding and no head.
+    n_kv_heads : int, optional
+        G, key/value heads; divides H.  Default H (multi-head); 1 is multi-query.
+    head_dim : int, optional
+        K.  Default D/H, which must then be an integer.  H·K may differ from D.
+    ffn : {"gated", "mlp"}
+        Three matrices (SwiGLU, GEGLU, …) or two (ReLU, GELU).
+    tied : bool
+        The head is the embedding read the other way and adds nothing.
+    norm : {"rms", "layer"}
+        What every norm is.
+    norms_per_layer : {1, 2, 4}
+        2: one for each branch, before or after it.  4: before and after (sandwich).  1: both branches in parallel.
+    final_norm : bool
+        One more norm before the head.
+    qk_norm : bool
+        Two norms over K in each layer, one for the queries and one for the keys, shared by the heads.
+    max_positions : int
+        Rows of a learned position table; 0 where positions cost no parameters (RoPE, ALiBi, sinusoidal).
+    qkv_bias, output_bias, ffn_bias : bool
+        Biases of the query/key/value projections, of attention's output projection, of the feed-forward layer.
+    norm_bias : bool, optional
+        The β of LayerNorm.  Default: with "layer"; RMSNorm has none.
+
+    Raises
+    ------
+    ValueError
+        For a size that is not an integer in its range, heads that don't divide, an unknown kind, a switch that
+        is not a bool, or a bias of RMSNorm.
+
+    Notes
+    -----
+    ``None`` is filled in when the config is made, so `n_kv_heads`, `head_dim` and `norm_bias` always read as
+    values; ``dataclasses.replace`` keeps them as they then stand.
+
+    References
+    ----------
+    The block: Vaswani et al., arXiv:1706.03762, §3.  G: Ainslie et al., arXiv:2305.13245, §2.2.  Gated: Shazeer,
+    arXiv:2002.05202, §2.  RMSNorm, without bias: Zhang and Sennrich, arXiv:1910.07467, §4.
+
+    Examples
+    --------
+    >>> DecoderConfig(d_model=4096, n_layers=32, n_heads=32, n_kv_heads=8, d_ff=14336, vocab_size=128256).head_dim
+    128
+    """
+
+    d_model: int
+    n_layers: int
+    n_heads: int
+    d_ff: int
+    vocab_size: int
+    n_kv_heads: int | None = None
+    head_dim: int | None = None
+    ffn: Literal["gated", "mlp"] = "gated"
+    tied: bool = False
+    norm: Literal["rms", "layer"] = "rms"
+    norms_per_layer: int = 2
+    final_norm: bool = True
+    qk_norm: bool = False
+    max_positions: int = 0
+    qkv_bias: bool = False
+    output_bias: bool = False
+    ffn_bias: bool = False
+    norm_bias: bool | None = None
+
+    def __post_init__(self):
+        checked = dict(
+            zip(
+                ("d_model", "n_heads", "n_kv_heads", "head_dim"),
+                head_sizes(self.d_model, self.n_heads, self.n_kv_heads, self.head_dim),
+                strict=True,
+            )
+        )
+        for name in ("n_layers", "d_ff"):
+            checked[name] = require.integer(name, getattr(self, name))
+        for name in ("vocab_size", "max_positions"):
+            checked[name] = require.integer(name, getattr(self, name), minimum=0)
+        require.one_of("ffn", self.ffn, tuple(FFN_MATRICES))
+        require.one_of("norm", self.norm, ("rms", "layer"))
+        checked["norms_per_layer"] = require.integer("norms_per_layer", self.norms_per_layer)
+        if checked["norms_per_layer"] not in (1, 2, 4):
+            raise require.refusal("norms_per_layer", repr(checked["norms_per_layer"]), "1, 2 or 4")
+        for name in ("tied", "final_norm", "qk_norm", "qkv_bias", "output_bias", "ffn_bias"):
+            checked[name] = require.boolean(name, getattr(self, name))
+        norm_bias = self.norm == "layer" if self.norm_bias is None else require.boolean("norm_bias", self.norm_bias)
+        if norm_bias and self.norm == "rms":
+            raise require.refusal("norm_bias", "True", 'False, or norm="layer": RMSNorm has no bias')
+        checked["norm_bias"] = norm_bias
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Parameters by part.
+
+    Attributes
+    ----------
+    embedding : int
+        The token table, V·D.
+    positions : int
+        A learned position table; 0 for RoPE and whatever else has none.
+    attention : int
+        Query, key, value and output projections, with their biases.
+    feed_forward : int
+        Both or all three matrices, with their biases.
+    norms : int
+        The weights and biases of every norm, QK-norm and the final one included.
+    head : int
+        The matrix from D to the vocabulary; 0 where the token table is read as it (tied).
+
+    Examples
+    --------
+    >>> layer = Tally(attention=256, feed_forward=384, norms=16)
+    >>> layer.total, f"{layer.shares['feed_forward']:.3f}"
+    (656, '0.585')
+    """
+
+    embedding: int = 0
+    positions: int = 0
+    attention: int = 0
+    feed_forward: int = 0
+    norms: int = 0
+    head: int = 0
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """The parts by name, in the order in which a token meets them."""
+        return asdict(self)
+
+    @property
+    def total(self) -> int:
+        """All parts."""
+        return sum(self.parts.values())
+
+    @property
+    def non_embedding(self) -> int:
+        """Without embedding, learned positions and head: the N of Kaplan et al., arXiv:2001.08361, §1.3.
+
+        Their formula for it (§2.1) leaves out norms and biases as well.
+        """
+        return self.attention + self.feed_forward + self.norms
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Each part over the total (all 0 in an empty tally)."""
+        return {part: number / (self.total or 1) for part, number in self.parts.items()}
+
+
+# What the tensors of each part are called within their layer, and outside the layers: in GGUF files, in Hugging
+# Face files of Llama-like models, and in those of GPT-2.
+_IN_LAYER = MappingProxyType(
+    {
+        "attention": (
+            *("attn_q", "attn_k", "attn_v", "attn_qkv", "attn_output"),
+            *("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"),
+            *("attn.c_attn", "attn.c_proj"),
+        ),
+        "feed_forward": (
+            *("ffn_gate", "ffn_up", "ffn_down"),
+            *("mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"),
+            *("mlp.c_fc", "mlp.c_proj"),
+        ),
+        "norms": (
+            *("attn_norm", "ffn_norm", "post_attention_norm", "post_ffw_norm", "attn_q_norm", "attn_k_norm"),
+            *("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm"),
+            *("post_feedforward_layernorm", "self_attn.q_norm", "self_attn.k_norm"),
+            *("ln_1", "ln_2"),
+        ),
+    }
+)
+_OUTSIDE = MappingProxyType(
+    {
+        "embedding": ("token_embd", "model.embed_tokens", "transformer.wte", "wte"),
+        "positions": ("position_embd", "transformer.wpe", "wpe"),
+        "norms": ("output_norm", "model.norm", "transformer.ln_f", "ln_f"),
+        "head": ("output", "lm_head"),
+    }
+)
+_NAME = re.compile(r"(?P<layer>(?:blk|model\.layers|transformer\.h|h)\.\d+\.)?(?P<stem>.+)\.(?:weight|bias)")
+
+
+def part_of(name: str) -> str:
+    """Return the part of the tally to which a tensor belongs, by its name.
+
+    Parameters
+    ----------
+    name : str
+        As it stands in the file, with its layer and the ending ``.weight`` or ``.bias``.
+
+    Returns
+    -------
+    str
+        The name of a field of `Tally`.
+
+    Raises
+    ------
+    ValueError
+        If the name is none of those that GGUF and Hugging Face files of dense Llama-like models and GPT-2 have:
+        a tensor that isn't understood isn't quietly put aside.
+
+    References
+    ----------
+    GGUF: ``TENSOR_NAMES`` in ``gguf-py/gguf/constants.py`` of github.com/ggml-org/llama.cpp.  Hugging Face:
+    ``models/llama``, ``qwen3``, ``gemma2`` and ``gpt2`` of the transformers library.
+
+    Examples
+    --------
+    >>> part_of("blk.29.ffn_gate.weight"), part_of("model.layers.0.self_attn.q_norm.weight")
+    ('feed_forward', 'norms')
+    """
+    if found := _NAME.fullmatch(name):
+        for part, stems in (_IN_LAYER if found["layer"] else _OUTSIDE).items():
+            if found["stem"] in stems:
+                return part
+    raise require.refusal("name", repr(name), "a tensor's name of a dense Llama-like or GPT-2 model")
+
+
+def count_tensors(shapes: Mapping[str, Sequence[int]]) -> Tally:
+    """Count a real model's parameters by part, from the shapes of its tensors.
+
+    Parameters
+    ----------
+    shapes : mapping of str to sequence of int
+        Each stored tensor's name and shape, in either order of axes; shapes of weights, not of packed bytes.
+        A tied head must not be listed under a second name (files don't; a PyTorch ``state_dict`` does).
+
+    Returns
+    -------
+    Tally
+        The whole model.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name, a shape with an axis below 1, or no tensors at all.
+
+    Examples
+    --------
+    >>> count_tensors({"token_embd.weight": (576, 49152), "output_norm.weight": (576,)}).parts["embedding"]
+    28311552
+    """
+    if not shapes:
+        raise require.refusal("shapes", "no tensors", "at least one")
+    parts = dict.fromkeys(Tally().parts, 0)
+    for name, shape in shapes.items():
+        parts[part_of(name)] += math.prod(require.integer(f"shapes[{name!r}]", axis) for axis in shape)
+    return Tally(**parts)
+
+
+@dataclass(frozen=True)
+class Count:
+    """The tally of one layer and that of the whole model.
+
+    Attributes
+    ----------
+    layer : Tally
+        One layer's parameters; all layers are alike.
+    model : Tally
+        The whole model's: `n_layers` such layers and what stands outside them.
+    n_layers : int
+        How many layers the model has.
+    """
+
+    layer: Tally
+    model: Tally
+    n_layers: int
+
+    @property
+    def total(self) -> int:
+        """The whole model's parameters."""
+        return self.model.total
+
+    @property
+    def non_embedding(self) -> int:
+        """The whole model's, without embedding, learned positions and head."""
+        return self.model.non_embedding
+
+
+def attention_parameters(
+    d_model: int,
+    n_heads: int,
+    n_kv_heads: int | None = None,
+    head_dim: int | None = None,
+    *,
+    qkv_bias: bool = False,
+    output_bias: bool = False,
+) -> int:
+    """Count one attention layer: D·K·(2H + 2G), and its biases if any.
+
+    Query and output projections are D×HK and HK×D, key and value projections D×GK each.  With G = H and HK = D
+    that is 4·D².  QK-norm is counted with the norms; RoPE has no parameters.
+
+    Parameters
+    ----------
+    d_model : int
+        D, the width of the residual stream.
+    n_heads : int
+        H, query heads.
+    n_kv_heads : int, optional
+        G, key/value heads; divides H.  Default H.
+    head_dim : int, optional
+        K.  Default D/H, which must then be an integer.
+    qkv_bias : bool
+        Biases of the query, key and value projections: K·(H + 2G) more.
+    output_bias : bool
+        The output projection's bias: D more.
+
+    Returns
+    -------
+    int
+        Parameters of one layer's attention.
+
+    Raises
+    ------
+    ValueError
+        For a size below 1, kv heads that don't divide the heads, heads that don't divide D when `head_dim`
+        isn't told, or a switch that is not a bool.
+
+    References
+    ----------
+    Vaswani et al., arXiv:1706.03762, §3.2.2; Ainslie et al., arXiv:2305.13245, §2.2 (grouped kv heads).
+
+    Examples
+    --------
+    >>> attention_parameters(8, 2), attention_parameters(4096, 32, 8)
+    (256, 41943040)
+    """
+    d_model, n_heads, n_kv_heads, head_dim = head_sizes(d_model, n_heads, n_kv_heads, head_dim)
+    number = d_model * head_dim * (2 * n_heads + 2 * n_kv_heads)
+    if require.boolean("qkv_bias", qkv_bias):
+        number += head_dim * (n_heads + 2 * n_kv_heads)
+    return number + (d_model if require.boolean("output_bias", output_bias) else 0)
+
+
+def count(config: DecoderConfig) -> Count:
+    """Count the parameters of a decoder by part.
+
+    Embedding V·D, positions max_positions·D, head V·D unless tied, and in each layer attention
+    (`attention_parameters`), feed-forward (`ffn_parameters`) and norms, with D weights for each norm, 2·K more
+    for QK-norm, twice that where norms have biases.  The final norm is counted with the norms.
+
+    Parameters
+    ----------
+    config : DecoderConfig
+        Sizes.
+
+    Returns
+    -------
+    Count
+        Tallies of a layer and of the model.
+
+    References
+    ----------
+    Kaplan et al., arXiv:2001.08361, §2.1 and table 1 (the same parts, with H = G and without norms and biases);
+    Vaswani et al., arXiv:1706.03762, §3.4 (one table as embedding and head).
+
+    Examples
+    --------
+    >>> config = DecoderConfig(d_model=8, n_layers=1, n_heads=2, d_ff=16, vocab_size=0, final_norm=False)
+    >>> layer = count(config).layer
+    >>> layer.attention, layer.feed_forward, layer.norms, layer.total
+    (256, 384, 16, 656)
+    """
+    c = config
+    per_channel = 2 if c.norm_bias else 1
+    layer = Tally(
+        attention=attention_parameters(
+            c.d_model, c.n_heads, c.n_kv_heads, c.head_dim, qkv_bias=c.qkv_bias, output_bias=c.output_bias
+        ),
+        feed_forward=ffn_parameters(c.ffn, c.d_model, c.d_ff, c.ffn_bias),
+        norms=per_channel * (c.norms_per_layer * c.d_model + (2 * c.head_dim if c.qk_norm else 0)),
+    )
+    model = Tally(
+        embedding=c.vocab_size * c.d_model,
+        positions=c.max_positions * c.d_model,
+        attention=c.n_layers * layer.attention,
+        feed_forward=c.n_layers * layer.feed_forward,
+        norms=c.n_layers * layer.norms + (per_channel * c.d_model if c.final_norm else 0),
+        head=0 if c.tied else c.vocab_size * c.d_model,
+    )
+    return Count(layer, model, c.n_layers)
+
+
+def formulas(config: DecoderConfig) -> Mapping[str, str]:
+    """Return, for each part of the model's tally, the sum that gives it, with the config's numbers put in.
+
+    Parameters
+    ----------
+    config : DecoderConfig
+        Sizes.
+
+    Returns
+    -------
+    mapping of str to str
+        By the names of `Tally`'s fields; with ``·`` read as ``*`` each is an expression of the part's number.
+
+    Examples
+    --------
+    >>> config = DecoderConfig(
+    ...     d_model=576, n_layers=30, n_heads=9, n_kv_heads=3, d_ff=1536, vocab_size=49152, tied=True
+    ... )
+    >>> for part, formula in formulas(config).items():
+    ...     print(f"{part:12} = {formula}")
+    embedding    = 49152·576
+    positions    = 0
+    attention    = 30·(576·64·(2·9 + 2·3))
+    feed_forward = 30·(3·576·1536)
+    norms        = 30·(2·576) + 576
+    head         = 0
+    """
+    c = config
+    attention = f"{c.d_model}·{c.head_dim}·(2·{c.n_heads} + 2·{c.n_kv_heads})"
+    if c.qkv_bias:
+        attention += f" + {c.head_dim}·({c.n_heads} + 2·{c.n_kv_heads})"
+    if c.output_bias:
+        attention += f" + {c.d_model}"
+    feed_forward = f"{FFN_MATRICES[c.ffn]}·{c.d_model}·{c.d_ff}"
+    if c.ffn_bias:
+        feed_forward += f" + {FFN_MATRICES[c.ffn] - 1}·{c.d_ff} + {c.d_model}"
+    twice = "2·" if c.norm_bias else ""
+    norms = f"{twice}{c.norms_per_layer}·{c.d_model}" + (f" + {twice}2·{c.head_dim}" if c.qk_norm else "")
+    table = f"{c.vocab_size}·{c.d_model}" if c.vocab_size else "0"
+    return {
+        "embedding": table,
+        "positions": f"{c.max_positions}·{c.d_model}" if c.max_positions else "0",
+        "attention": f"{c.n_layers}·({attention})",
+        "feed_forward": f"{c.n_layers}·({feed_forward})",
+        "norms": f"{c.n_layers}·({norms})" + (f" + {twice}{c.d_model}" if c.final_norm else ""),
+        "head": "0" if c.tied else table,
+    }

@@ -1,0 +1,38 @@
+"""The KV cache: the buffer, decoding with it, and its classic bugs."""
+
+from transformer_parts.maths.cache.decoding import layer_step, position_ids, rotation_settings, stack_step
+from transformer_parts.maths.cache.faults import (
+    FAULTS,
+    LONGER,
+    Chunk,
+    Decoding,
+    Fault,
+    FaultyCache,
+    Glance,
+    decode,
+    head_run,
+    head_whole,
+    misplaced,
+    whole,
+)
+from transformer_parts.maths.cache.kv_cache import KVCache
+
+__all__ = [
+    "FAULTS",
+    "LONGER",
+    "Chunk",
+    "Decoding",
+    "Fault",
+    "FaultyCache",
+    "Glance",
+    "KVCache",
+    "decode",
+    "head_run",
+    "head_whole",
+    "layer_step",
+    "misplaced",
+    "position_ids",
+    "rotation_settings",
+    "stack_step",
+    "whole",
+]

@@ -1,0 +1,584 @@
+"""Ways of getting a cached decoder wrong, run as they are written, so that the error of each can be measured.
+
+Each fault runs through the same `KVCache` as the right way and differs in the one thing that its name says;
+`cache.kv_cache.faults` runs them.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from transformer_parts.maths import require, rope
+from transformer_parts.maths.attention import attention_weights
+from transformer_parts.maths.cache.decoding import rotation_settings
+from transformer_parts.maths.cache.kv_cache import KVCache
+from transformer_parts.maths.context_extension import dynamic_ntk
+from transformer_parts.maths.decoder import DecoderLayer
+
+__all__ = [
+    "FAULTS",
+    "LONGER",
+    "Chunk",
+    "Decoding",
+    "Fault",
+    "FaultyCache",
+    "Glance",
+    "decode",
+    "head_run",
+    "head_whole",
+    "misplaced",
+    "whole",
+]
+
+LONGER = 8
+"""How many trained lengths the earlier input had, after which "base not restored" forgets to go back."""
+
+
+class Chunk(NamedTuple):
+    """What code that places new tokens can see.
+
+    Attributes
+    ----------
+    start : int
+        Tokens in the cache before, padding included.
+    length : int
+        New tokens.
+    pad : int
+        Padding at the left.
+    layer : int
+        Index of the layer.
+    n_kv_heads : int
+        G.
+    """
+
+    start: int
+    length: int
+    pad: int
+    layer: int
+    n_kv_heads: int
+
+    @property
+    def slots(self) -> NDArray[np.int64]:
+        """Where the tokens stand in the cache."""
+        return np.arange(self.start, self.start + self.length)
+
+    @property
+    def right(self) -> NDArray[np.int64]:
+        """Their positions: slots, counted from the first real token."""
+        return np.maximum(self.slots - self.pad, 0)
+
+
+def _decoded(wrong: Callable[[Chunk], NDArray]) -> Callable[[Chunk], NDArray]:
+    """Place the prompt rightly, and what is decoded after it by `wrong`."""
+    return lambda chunk: wrong(chunk) if chunk.start else chunk.right
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What a cached decoder does; the defaults are the right way.
+
+    Attributes
+    ----------
+    place : callable
+        ``place(chunk)`` returns the positions by which the new queries and keys are turned.
+    again : bool
+        Turns the cached keys once more at every later step, and keeps the result.
+    sees_padding : bool
+        Lets everyone attend to the padding.
+    scaling : {"none", "rotated", "unrotated", "left over"}
+        Whether the base follows the length (dynamic scaling), with the keys cached after or before the rotation;
+        "left over": it is that of a longer input before this one.
+
+    Examples
+    --------
+    >>> FAULTS["off by one"].place(Chunk(start=4, length=1, pad=0, layer=0, n_kv_heads=2)).tolist()
+    [5]
+    """
+
+    place: Callable[[Chunk], NDArray] = lambda chunk: chunk.right
+    again: bool = False
+    sees_padding: bool = False
+    scaling: str = "none"
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the base follows the length, in the right answer too."""
+        return self.scaling in ("rotated", "unrotated")
+
+    def turn(self, length: int, trained_length: int, head_dim: int, settings: Mapping[str, object]) -> dict:
+        """Return the keywords of `rope.rotate` at a length.
+
+        Parameters
+        ----------
+        length : int
+            Real tokens so far.
+        trained_length : int
+            L of dynamic scaling.
+        head_dim : int
+            K.
+        settings : mapping
+            The keywords without scaling.
+
+        Returns
+        -------
+        dict
+            The same with the frequencies of that length as ``inv_freq``.
+        """
+        base, turned = settings.get("rope_base", 10000.0), settings.get("rotary_dim") or head_dim
+        if self.scaling == "none":
+            return {**settings, "inv_freq": rope.frequencies_for(turned, base, settings.get("inv_freq"), None)}
+        length = length if self.dynamic else LONGER * trained_length
+        return {**settings, "inv_freq": dynamic_ntk(turned, length, trained_length, rope_base=base).inv_freq}
+
+
+FAULTS: Mapping[str, Fault] = MappingProxyType(
+    {
+        "none": Fault(),
+        "restart": Fault(place=_decoded(lambda chunk: np.arange(chunk.length))),
+        "off by one": Fault(place=_decoded(lambda chunk: chunk.right + 1)),
+        "head axis": Fault(place=_decoded(lambda chunk: chunk.n_kv_heads + np.arange(chunk.length))),
+        "per layer": Fault(place=lambda chunk: chunk.right + (chunk.length if chunk.layer else 0)),
+        "rotated again": Fault(again=True),
+        "padding seen": Fault(sees_padding=True),
+        "padding counted": Fault(place=lambda chunk: chunk.slots),
+        "padding counted once decoding": Fault(place=_decoded(lambda chunk: chunk.slots)),
+        "base changed, rotated keys": Fault(scaling="rotated"),
+        "base changed, unrotated keys": Fault(scaling="unrotated"),
+        "base not restored": Fault(scaling="left over"),
+    }
+)
+"""The faults by name:
+
+- none: the right way
+- restart: every decoded token stands at position 0
+- off by one: decoded tokens stand one place too far
+- head axis: the cache's length is read from the axis of the kv heads
+- per layer: from the second layer on, the length is read after the first layer has grown its cache
+- rotated again: cached keys are turned anew at every step
+- padding seen: the prompt's left padding is not masked
+- padding counted: positions are slots in the padded row, everywhere
+- padding counted once decoding: the prompt's positions leave the padding out, those of new tokens count it
+- base changed, rotated keys: the base follows the length, cached keys keep the old one
+- base changed, unrotated keys: the base follows the length, keys are turned when read
+- base not restored: the base is still that of a longer input
+"""
+
+
+class FaultyCache:
+    """The cache of one layer, used in the way of a fault.
+
+    Parameters
+    ----------
+    fault : Fault
+        The way.
+    pad : int
+        Padding at the left of the prompt.
+    trained_length : int
+        L of dynamic scaling.
+    layer : int
+        Index of the layer.
+    settings : mapping
+        The keywords of `rope.rotate` in the right way.
+
+    Examples
+    --------
+    >>> one = np.ones((1, 1, 2))
+    >>> cache = FaultyCache(FAULTS["restart"])
+    >>> for token in range(3):
+    ...     query, keys, values, mask = kv_cache.take(one, one, one)
+    >>> kv_cache.kept.positions.tolist()
+    [0.0, 0.0, 0.0]
+    """
+
+    def __init__(
+        self,
+        fault: Fault,
+        *,
+        pad: int = 0,
+        trained_length: int = 1,
+        layer: int = 0,
+        settings: Mapping[str, object] = MappingProxyType({}),
+    ):
+        self.fault, self.pad, self.trained_length, self.layer = fault, pad, trained_length, layer
+        self.settings = settings
+        self.kept = KVCache(rotated=fault.scaling != "unrotated", ordered=False)
+
+    def take(self, query: NDArray, key: NDArray, value: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Append new tokens and return what attention would be given.
+
+        Parameters
+        ----------
+        query : (…, H, L, K) ndarray
+            Not yet turned, like `key`.
+        key, value : (…, G, L, K) ndarrays
+
+        Returns
+        -------
+        query : (…, H, L, K) ndarray
+            Turned.
+        keys, values : (…, G, S, K) ndarrays
+            All there are, the keys turned.
+        mask : (L, S) ndarray of bool
+            Who may attend to whom.
+        """
+        start, length = len(self.kept), key.shape[-2]
+        chunk = Chunk(start, length, self.pad, self.layer, key.shape[-3])
+        positions = self.fault.place(chunk)
+        real = start + length - self.pad
+        settings = self.fault.turn(real, self.trained_length, key.shape[-1], self.settings)
+        if self.fault.again and start:
+            turned = rope.rotate(self.kept.keys, self.kept.positions[..., None, :], **settings)
+            others = self.kept.values.copy(), self.kept.positions.copy()
+            self.kept.truncate(0)
+            self.kept.append(turned, *others)
+        self.kept.append(rope.rotate(key, positions, **settings) if self.kept.rotated else key, value, positions)
+        keys = self.kept.keys if self.kept.rotated else self.kept.turned_keys(**settings)
+        mask = np.tri(length, len(self.kept), start, dtype=bool)
+        if not self.fault.sees_padding:
+            mask[:, : self.pad] = False
+            np.fill_diagonal(mask[:, start:], True)  # padding attends to itself
+        return rope.rotate(query, positions, **settings), keys, self.kept.values, mask
+
+
+class Glance(NamedTuple):
+    """What the newest token compares itself with in one layer.
+
+    Attributes
+    ----------
+    query : (H, K) ndarray
+        Its turned queries.
+    keys : (G, S, K) ndarray
+        The keys as they are read.
+    weights : (H, S) ndarray
+        Its attention weights.
+    """
+
+    query: NDArray
+    keys: NDArray
+    weights: NDArray
+
+
+class Decoding(NamedTuple):
+    """What a cached decoder makes of a sequence, at the end of the prompt and after each of N further tokens.
+
+    Attributes
+    ----------
+    outputs : (N + 1, D) ndarray
+        Output of the stack for the newest token.
+    glances : tuple of Glance
+        What that token compares itself with in the chosen layer.
+
+    Examples
+    --------
+    >>> Decoding(np.array([[1.0, 2.0]]), ()).errors(Decoding(np.array([[1.0, 5.0]]), ())).tolist()
+    [3.0]
+    """
+
+    outputs: NDArray
+    glances: tuple[Glance, ...]
+
+    def errors(self, right: "Decoding") -> NDArray:
+        """Return the largest difference from the right output, for each token.
+
+        Parameters
+        ----------
+        right : Decoding
+            What `whole` returns.
+
+        Returns
+        -------
+        (N + 1,) ndarray
+        """
+        return np.abs(self.outputs - right.outputs).max(axis=-1)
+
+
+def decode(
+    layers: Sequence[DecoderLayer],
+    x: ArrayLike,
+    prompt: int,
+    fault: str = "none",
+    *,
+    pad: int = 0,
+    trained_length: int = 1,
+    layer: int = 0,
+) -> Decoding:
+    """Run a prompt at once and the tokens after it one by one, through caches used in the way of a fault.
+
+    Parameters
+    ----------
+    layers : sequence of DecoderLayer
+        The stack.
+    x : (T, D) array_like
+        What enters the first layer: padding, prompt and the tokens decoded after it, whose number is N.
+    prompt : int
+        Tokens of the prompt, without its padding.
+    fault : str
+        A name in `FAULTS`.
+    pad : int
+        Padding before the prompt.
+    trained_length : int
+        L of dynamic scaling; read by its faults alone.
+    layer : int
+        The layer to glance at.
+
+    Returns
+    -------
+    Decoding
+
+    Raises
+    ------
+    ValueError
+        If `fault` is unknown or a number does not fit.
+
+    Examples
+    --------
+    >>> layers = [DecoderLayer.random(d_model=8, n_heads=2, d_ff=16, std=0.5, seed=seed) for seed in (0, 1)]
+    >>> x = np.random.default_rng(0).normal(size=(9, 8))
+    >>> right = whole(layers, x, prompt=6)
+    >>> bool(decode(layers, x, 6).errors(right).max() < 1e-12)
+    True
+    >>> (decode(layers, x, 6, "restart").errors(right) > 0.1).tolist()
+    [False, True, True, True]
+    """
+    x, pad, prompt, layer = _checked(layers, x, prompt, pad, layer)
+    way = FAULTS[require.one_of("fault", fault, FAULTS)]
+    trained_length = require.integer("trained_length", trained_length)
+    caches = [
+        FaultyCache(way, pad=pad, trained_length=trained_length, layer=i, settings=rotation_settings(each))
+        for i, each in enumerate(layers)
+    ]
+    outputs, seen = [], []
+    for start, stop in steps_of(pad + prompt, len(x)):
+        stream = x[start:stop]
+        for i, (each, cache) in enumerate(zip(layers, caches, strict=True)):
+            parts = {}
+            each.project(stream, np.zeros(stop - start), lambda name, _, part, parts=parts: parts.update({name: part}))
+            query, keys, values, mask = cache.take(parts["q"], parts["k"], parts["v"])
+            whole_mask = np.broadcast_to(mask, (each.n_heads, *mask.shape))
+            u = stream + each.attend(query, keys, values, mask=whole_mask)
+            stream = u + each.feed_forward(u)
+            if i == layer:
+                seen.append(glance_at(query, keys, mask, each.scale))
+        outputs.append(stream[-1])
+    return Decoding(np.array(outputs), tuple(seen))
+
+
+def whole(
+    layers: Sequence[DecoderLayer],
+    x: ArrayLike,
+    prompt: int,
+    *,
+    pad: int = 0,
+    trained_length: int | None = None,
+    layer: int = 0,
+) -> Decoding:
+    """Return the right answer to `decode`: the whole sequence up to each token at once, with no cache and no padding.
+
+    Parameters
+    ----------
+    layers, x, prompt, pad, layer
+        As for `decode`.  The padding is left out, of the glances' keys and weights too.
+    trained_length : int, optional
+        Let the base follow the length beyond it (dynamic scaling): every length is then a pass of its own.
+
+    Returns
+    -------
+    Decoding
+
+    Raises
+    ------
+    ValueError
+        As `decode` does.
+
+    References
+    ----------
+    Peng et al., "YaRN", arXiv:2309.00071, §3.3.
+
+    Examples
+    --------
+    >>> layer = DecoderLayer.random(d_model=8, n_heads=2, d_ff=16, std=0.5)
+    >>> x = np.random.default_rng(0).normal(size=(6, 8))
+    >>> right = whole([layer], x, prompt=4)
+    >>> bool((right.outputs == layer(x)[3:]).all()), right.glances[0].weights.shape
+    (True, (2, 4))
+    """
+    x, pad, prompt, layer = _checked(layers, x, prompt, pad, layer)
+    x = x[pad:]
+    together = len(x) if trained_length is None else require.integer("trained_length", trained_length)
+    together = min(max(together, 0), len(x))
+    passes = [(range(prompt, together + 1), layers)] if together >= prompt else []
+    for length in range(max(prompt, together + 1), len(x) + 1):
+        way = FAULTS["base changed, unrotated keys"]
+        turns = [way.turn(length, trained_length, each.head_dim, rotation_settings(each)) for each in layers]
+        scaled = [dataclasses.replace(each, inv_freq=t["inv_freq"]) for each, t in zip(layers, turns, strict=True)]
+        passes.append((range(length, length + 1), scaled))
+    outputs, seen = [], []
+    for lengths, stack in passes:
+        stream = x[: lengths[-1]]
+        for i, each in enumerate(stack):
+            if i == layer:
+                steps = {step.name: step.value for step in each.trace(stream)}
+                query, key, weights = (steps[name] for name in ("q_rotated", "k_rotated", "weights"))
+                seen += [Glance(query[:, n - 1], key[:, :n], weights[:, n - 1, :n]) for n in lengths]
+                stream = steps["Y"]
+            else:
+                stream = each(stream)
+        outputs += [stream[n - 1] for n in lengths]
+    return Decoding(np.array(outputs), tuple(seen))
+
+
+def _checked(layers, x, prompt, pad, layer) -> tuple[NDArray, int, int, int]:
+    x = require.array("x", x, min_ndim=2)
+    require.ndim("x", x, 2)
+    pad = require.integer("pad", pad, minimum=0, maximum=len(x) - 1)
+    prompt = require.integer("prompt", prompt, maximum=len(x) - pad)
+    if not layers:
+        raise require.refusal("layers", "none", "at least one")
+    return x, pad, prompt, require.integer("layer", layer, minimum=0, maximum=len(layers) - 1)
+
+
+def steps_of(prompt: int, tokens: int) -> list[tuple[int, int]]:
+    """Return where each chunk starts and stops: the prompt, then one token each."""
+    return [(0, prompt), *((t, t + 1) for t in range(prompt, tokens))]
+
+
+def glance_at(query: NDArray, keys: NDArray, mask: NDArray, scale: float | None) -> Glance:
+    """Return what the last of some queries compares itself with; the last row of the mask is its own."""
+    weights = attention_weights(query[:, -1:], keys, mask=mask[-1:], scale=scale)[:, 0]
+    return Glance(query[:, -1], keys.copy(), weights)
+
+
+def head_run(
+    query: ArrayLike,
+    key: ArrayLike,
+    prompt: int,
+    fault: str = "none",
+    *,
+    trained_length: int = 1,
+    settings: Mapping[str, object] = MappingProxyType({}),
+) -> tuple[Glance, ...]:
+    """Fill the cache of one head in the way of a fault, and glance at the newest token of every step.
+
+    Parameters
+    ----------
+    query, key : (T, K) array_like
+        Of every token, not yet turned.
+    prompt : int
+        Tokens that come at once; the others come one by one.
+    fault : str
+        A name in `FAULTS`.  Where layers matter the head is of a layer after the first.
+    trained_length : int
+        L of dynamic scaling; read by its faults alone.
+    settings : mapping
+        Keywords of `rope.rotate`.
+
+    Returns
+    -------
+    tuple of Glance
+        For the last token of the prompt and each token after it, with one head, H = G = 1.
+
+    Raises
+    ------
+    ValueError
+        If `fault` is unknown or a shape or number does not fit.
+
+    Examples
+    --------
+    >>> ones = np.ones((5, 2))
+    >>> print(np.array2string(head_run(ones, ones, 4, "restart")[-1].weights[0], precision=3))
+    [0.368 0.192 0.05  0.022 0.368]
+    """
+    query, key, prompt = _checked_head(query, key, prompt)
+    way = FAULTS[require.one_of("fault", fault, FAULTS)]
+    trained_length = require.integer("trained_length", trained_length)
+    cache = FaultyCache(way, trained_length=trained_length, layer=1, settings=settings)
+    seen = []
+    for start, stop in steps_of(prompt, len(query)):
+        new = key[None, start:stop]
+        turned, keys, _, mask = cache.take(query[None, start:stop], new, new)
+        seen.append(glance_at(turned, keys, mask, None))
+    return tuple(seen)
+
+
+def head_whole(
+    query: ArrayLike,
+    key: ArrayLike,
+    prompt: int,
+    *,
+    trained_length: int | None = None,
+    settings: Mapping[str, object] = MappingProxyType({}),
+) -> tuple[Glance, ...]:
+    """Return the right answer to `head_run`: every length at once, with no cache.
+
+    Parameters
+    ----------
+    query, key, prompt, settings
+        As for `head_run`.
+    trained_length : int, optional
+        Let the base follow the length beyond it (dynamic scaling).
+
+    Returns
+    -------
+    tuple of Glance
+
+    Raises
+    ------
+    ValueError
+        As `head_run` does.
+
+    References
+    ----------
+    Peng et al., "YaRN", arXiv:2309.00071, §3.3.
+
+    Examples
+    --------
+    >>> ones = np.ones((5, 2))
+    >>> print(np.array2string(head_whole(ones, ones, 4)[-1].weights[0], precision=3))
+    [0.053 0.033 0.074 0.288 0.551]
+    """
+    query, key, prompt = _checked_head(query, key, prompt)
+    way = FAULTS["none" if trained_length is None else "base changed, unrotated keys"]
+    trained_length = require.integer("trained_length", 1 if trained_length is None else trained_length)
+    seen, turned = [], None
+    for length in range(prompt, len(query) + 1):
+        if turned is None or (way.dynamic and length > trained_length):
+            turn = way.turn(length, trained_length, key.shape[-1], settings)
+            turned = [rope.rotate(part[None], np.arange(len(key)), **turn) for part in (query, key)]
+        mask = np.ones((1, length), dtype=bool)
+        seen.append(glance_at(turned[0][:, :length], turned[1][:, :length], mask, None))
+    return tuple(seen)
+
+
+def misplaced(weights: NDArray, right: NDArray) -> NDArray:
+    r"""Return the share of attention that goes to other tokens than it should.
+
+    .. math:: \tfrac12 \sum_j |w_j - w^\star_j|
+
+    Parameters
+    ----------
+    weights, right : (…, S) ndarrays
+        Attention weights; each row sums to 1.
+
+    Returns
+    -------
+    (…) ndarray
+        From 0 (the same) to 1 (no token in common).
+
+    Examples
+    --------
+    >>> float(misplaced(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25])))
+    0.25
+    """
+    return np.abs(weights - right).sum(axis=-1) / 2
+
+
+def _checked_head(query: ArrayLike, key: ArrayLike, prompt: int) -> tuple[NDArray, NDArray, int]:
+    query, key = (require.array(name, part, min_ndim=2) for name, part in (("query", query), ("key", key)))
+    require.ndim("query", query, 2)
+    require.shape("key", key, query.shape, "as query")
+    return query, key, require.integer("prompt", prompt, maximum=len(query))

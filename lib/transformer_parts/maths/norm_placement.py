@@ -1,0 +1,354 @@
+"""Where the norm goes: the four ways to put norms around a branch of the residual stream.
+
+A branch F is attention or the feed-forward layer.  Each function takes F and its norms as functions of one array;
+`norm_placement` has their backward passes.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from transformer_parts.maths import require
+
+__all__ = [
+    "DeepNormFactors",
+    "deep_norm",
+    "deep_norm_backward",
+    "deepnorm_alpha_beta",
+    "post_norm",
+    "post_norm_backward",
+    "pre_norm",
+    "pre_norm_backward",
+    "sandwich_norm",
+    "sandwich_norm_backward",
+]
+
+Part = Callable[[NDArray], NDArray]
+
+
+def pre_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
+    r"""Normalise what the branch reads; the stream itself is never normalised.
+
+    .. math:: y = x + F(\operatorname{Norm}(x))
+
+    After the last layer one more norm is needed, before the head.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        The residual stream.
+    branch, norm : function
+        F and its norm.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+
+    Raises
+    ------
+    ValueError
+        If `x` holds no real numbers, a part is no function, or its result has another shape.
+
+    References
+    ----------
+    Xiong et al., "On Layer Normalization in the Transformer Architecture", arXiv:2002.04745, §3.1, table 1.
+
+    Examples
+    --------
+    >>> pre_norm([3.0, 4.0], branch=lambda x: 2 * x, norm=lambda x: x / 5).round(6).tolist()
+    [4.2, 5.6]
+    """
+    x = require.floating("x", x)
+    return x + applied("branch", branch, applied("norm", norm, x))
+
+
+def post_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
+    r"""Normalise the sum, and with it the stream: the original Transformer.
+
+    .. math:: y = \operatorname{Norm}(x + F(x))
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        The residual stream.
+    branch, norm : function
+        F and the norm.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+
+    Raises
+    ------
+    ValueError
+        If `x` holds no real numbers, a part is no function, or its result has another shape.
+
+    References
+    ----------
+    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.1; arXiv:2002.04745, §3.1, table 1.
+
+    Examples
+    --------
+    >>> post_norm([3.0, 4.0], branch=lambda x: x, norm=lambda x: x / 10).round(6).tolist()
+    [0.6, 0.8]
+    """
+    return deep_norm(x, branch, norm, 1.0)
+
+
+def sandwich_norm(x: ArrayLike, branch: Part, norm: Part, norm_out: Part) -> NDArray:
+    r"""Normalise both what the branch reads and what it writes.
+
+    .. math:: y = x + \operatorname{Norm}_\text{out}(F(\operatorname{Norm}(x)))
+
+    What a branch adds then has the size of the outer norm's gain, however large its weights are.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        The residual stream.
+    branch, norm, norm_out : function
+        F, the norm before it and the norm after it.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+
+    Raises
+    ------
+    ValueError
+        If `x` holds no real numbers, a part is no function, or its result has another shape.
+
+    References
+    ----------
+    Ding et al., "CogView", arXiv:2105.13290, §2.4 (Sandwich-LN).
+
+    Examples
+    --------
+    >>> sandwich_norm([3.0, 4.0], lambda x: 100 * x, lambda x: x / 5, lambda x: x / 100).round(6).tolist()
+    [3.6, 4.8]
+    """
+    x = require.floating("x", x)
+    return x + applied("norm_out", norm_out, applied("branch", branch, applied("norm", norm, x)))
+
+
+def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
+    r"""Normalise the sum of the branch and α times the stream.
+
+    .. math:: y = \operatorname{Norm}(\alpha x + F(x))
+
+    The norm is of all of it: ``alpha * x + norm(branch(x))`` is another function.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., D)
+        The residual stream.
+    branch, norm : function
+        F and the norm.
+    alpha : float
+        α > 0; with α = 1 this is `post_norm`, and DeepNorm takes that of `deepnorm_alpha_beta`.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+
+    Raises
+    ------
+    ValueError
+        If `x` holds no real numbers, `alpha` is not above 0, a part is no function, or its result has another shape.
+
+    References
+    ----------
+    Wang et al., "DeepNet: Scaling Transformers to 1,000 Layers", arXiv:2203.00555, §4.1 and figure 2.
+
+    Examples
+    --------
+    >>> deep_norm([3.0, 4.0], branch=lambda x: x, norm=lambda x: x / 20, alpha=3.0).round(6).tolist()
+    [0.6, 0.8]
+    """
+    x, alpha = require.floating("x", x), require.number("alpha", alpha, above=0)
+    return applied("norm", norm, alpha * x + applied("branch", branch, x))
+
+
+class DeepNormFactors(NamedTuple):
+    """DeepNorm's two factors.
+
+    Attributes
+    ----------
+    alpha : float
+        What the stream is multiplied by at every norm.
+    beta : float
+        What the initial w_v, w_o and feed-forward weights (Xavier's) are multiplied by; w_q and w_k are not.
+    """
+
+    alpha: float
+    beta: float
+
+
+def deepnorm_alpha_beta(n_layers: int) -> DeepNormFactors:
+    r"""Return DeepNorm's α and β for a model of decoder layers alone (or of encoder layers alone).
+
+    .. math:: \alpha = (2N)^{1/4}, \qquad \beta = (8N)^{-1/4}
+
+    Parameters
+    ----------
+    n_layers : int
+        N; each layer has two branches.
+
+    Returns
+    -------
+    DeepNormFactors
+
+    Raises
+    ------
+    ValueError
+        If `n_layers` is not an integer of at least 1.
+
+    References
+    ----------
+    arXiv:2203.00555, §2, figure 2 (the table); derived in §4.2 and §4.3.  A model of both an encoder and a
+    decoder has other factors.
+
+    Examples
+    --------
+    >>> [f"{f:.4f}" for f in deepnorm_alpha_beta(8)]
+    ['2.0000', '0.3536']
+    """
+    n_layers = require.integer("n_layers", n_layers)
+    return DeepNormFactors((2 * n_layers) ** 0.25, (8 * n_layers) ** -0.25)
+
+
+def applied(name: str, part: Part, x: NDArray) -> NDArray:
+    """Return what the function `part`, the argument `name`, makes of `x`: an array of the same shape."""
+    require.function(name, part)
+    y = np.asarray(part(x))
+    require.shape(f"{name}'s result", y, x.shape, "that of its argument")
+    return y
+
+
+def pre_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part) -> NDArray:
+    r"""Return the gradient at the input of `pre_norm`: that of the output, and what comes through the branch.
+
+    .. math:: \bar x = \bar y + J_\text{Norm}^\top J_F^\top\, \bar y
+
+    The first term is why gradients reach the first layer of any depth.
+
+    Parameters
+    ----------
+    grad : array_like, shape (..., D)
+        Gradient of the loss with respect to the output.
+    branch_backward, norm_backward : function
+        Turn the gradient at the part's output into that at its input, where the forward pass had them.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+
+    Raises
+    ------
+    ValueError
+        If `grad` holds no real numbers, a part is no function, or its result has another shape.
+
+    Examples
+    --------
+    >>> pre_norm_backward([1.0, 0.0], lambda g: 2 * g, lambda g: g / 5).tolist()
+    [1.4, 0.0]
+    """
+    grad = require.floating("grad", grad)
+    return grad + applied("norm_backward", norm_backward, applied("branch_backward", branch_backward, grad))
+
+
+def post_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part) -> NDArray:
+    r"""Return the gradient at the input of `post_norm`: every path leads through the norm.
+
+    .. math:: \bar x = (I + J_F^\top)\, J_\text{Norm}^\top\, \bar y
+
+    Parameters
+    ----------
+    grad : array_like, shape (..., D)
+        Gradient of the loss with respect to the output.
+    branch_backward, norm_backward : function
+        Turn the gradient at the part's output into that at its input, where the forward pass had them.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+
+    Raises
+    ------
+    ValueError
+        If `grad` holds no real numbers, a part is no function, or its result has another shape.
+
+    Examples
+    --------
+    >>> post_norm_backward([1.0, 0.0], lambda g: g, lambda g: g / 10).tolist()
+    [0.2, 0.0]
+    """
+    return deep_norm_backward(grad, branch_backward, norm_backward, 1.0)
+
+
+def sandwich_norm_backward(
+    grad: ArrayLike, branch_backward: Part, norm_backward: Part, norm_out_backward: Part
+) -> NDArray:
+    r"""Return the gradient at the input of `sandwich_norm`.
+
+    .. math:: \bar x = \bar y + J_\text{Norm}^\top J_F^\top J_\text{out}^\top\, \bar y
+
+    Parameters
+    ----------
+    grad : array_like, shape (..., D)
+        Gradient of the loss with respect to the output.
+    branch_backward, norm_backward, norm_out_backward : function
+        Turn the gradient at the part's output into that at its input, where the forward pass had them.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+
+    Raises
+    ------
+    ValueError
+        If `grad` holds no real numbers, a part is no function, or its result has another shape.
+
+    Examples
+    --------
+    >>> sandwich_norm_backward([1.0, 0.0], lambda g: 100 * g, lambda g: g / 5, lambda g: g / 100).tolist()
+    [1.2, 0.0]
+    """
+    grad = require.floating("grad", grad)
+    inner = applied("branch_backward", branch_backward, applied("norm_out_backward", norm_out_backward, grad))
+    return grad + applied("norm_backward", norm_backward, inner)
+
+
+def deep_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part, alpha: float) -> NDArray:
+    r"""Return the gradient at the input of `deep_norm`.
+
+    .. math:: \bar x = (\alpha I + J_F^\top)\, J_\text{Norm}^\top\, \bar y
+
+    Parameters
+    ----------
+    grad : array_like, shape (..., D)
+        Gradient of the loss with respect to the output.
+    branch_backward, norm_backward : function
+        Turn the gradient at the part's output into that at its input, where the forward pass had them.
+    alpha : float
+        As in the forward pass.
+
+    Returns
+    -------
+    ndarray, shape (..., D)
+
+    Raises
+    ------
+    ValueError
+        If `grad` holds no real numbers, `alpha` is not above 0, a part is no function, or its result has another shape.
+
+    Examples
+    --------
+    >>> deep_norm_backward([1.0, 0.0], lambda g: g, lambda g: g / 20, 3.0).tolist()
+    [0.2, 0.0]
+    """
+    grad, alpha = require.floating("grad", grad), require.number("alpha", alpha, above=0)
+    inner = applied("norm_backward", norm_backward, grad)
+    return alpha * inner + applied("branch_backward", branch_backward, inner)
