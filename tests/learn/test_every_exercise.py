@@ -21,7 +21,7 @@ COINCIDE = {
     "cache.BYTES: bits for bytes",
     "cache.POSITIONS: off by one",
     "cache.POSITIONS: padding subtracted twice",
-    "order.GAP: first token alone",
+    "why_position.GAP: first token alone",
     "rope_scores.COMPLETE: exponent without the 2",
     "rope_scores.WAVELENGTH: counted from 1",
     "stability.CLIP: to norm 1",

@@ -44,16 +44,16 @@ def turned_rows(x, inv_freq, start=0):
 # ---------------------------------------------------------------- 01 to 03
 
 
-def order_gap(attend, x, order):
+def why_position_gap(attend, x, order):
     return np.abs(attend(x[order]) - attend(x)[order]).max()
 
 
-def order_attend(x, w_query, w_key, w_value):
+def why_position_attend(x, w_query, w_key, w_value):
     scores = (x @ w_query) @ (x @ w_key).T / np.sqrt(w_key.shape[1])
     return softmax(causal(scores)) @ (x @ w_value)
 
 
-def order_stays(order):
+def why_position_stays(order):
     return [order[t] == t and set(order[: t + 1]) == set(range(t + 1)) for t in range(len(order))]
 
 
@@ -182,7 +182,7 @@ def norms_center(w):
     return w - w.mean(axis=1, keepdims=True)
 
 
-def residual_layer(x, w_attn, w_ffn, alpha):
+def norm_placement_layer(x, w_attn, w_ffn, alpha):
     def norm(v):
         return rms(v, eps=1e-6)
 
@@ -195,7 +195,7 @@ def residual_layer(x, w_attn, w_ffn, alpha):
     return [way(way(x, lambda v: v @ w_attn), lambda v: v @ w_ffn) for way in ways]
 
 
-def residual_backward(grad, x, w):
+def norm_placement_backward(grad, x, w):
     r = 1 / np.sqrt((x * x).mean(axis=-1, keepdims=True) + 1e-6)
     n, g = r * x, grad @ w.T
     return grad + r * (g - n * (g * n).mean(axis=-1, keepdims=True))
@@ -214,16 +214,16 @@ def activations_dead(pre):
     return (pre <= 0).all(axis=0)
 
 
-def feedforward_swiglu(x, w_gate, w_up, w_down):
+def swiglu_swiglu(x, w_gate, w_up, w_down):
     return (silu(x @ w_gate) * (x @ w_up)) @ w_down
 
 
-def feedforward_fused(x, w_gate_up, w_down):
+def swiglu_fused(x, w_gate_up, w_down):
     gate, up = np.split(x @ w_gate_up, 2, axis=-1)
     return (silu(gate) * up) @ w_down
 
 
-def feedforward_gate_gradient(g, u, dh):
+def swiglu_gate_gradient(g, u, dh):
     s = sigmoid(g)
     return dh * u * s * (1 + g * (1 - s))
 
@@ -246,20 +246,20 @@ def budget_cache(n_layers, n_heads, n_kv_heads, head_dim, tokens, bytes_per_valu
     return 2 * n_layers * n_kv_heads * head_dim * tokens * bytes_per_value
 
 
-def decoder_decoder_layer(x, w_q, w_k, w_v, w_o, w_gate, w_up, w_down):
+def decoder_layer_decoder_layer(x, w_q, w_k, w_v, w_o, w_gate, w_up, w_down):
     n = rms(x, eps=1e-6)
     scores = (n @ w_q) @ (n @ w_k).T / np.sqrt(w_q.shape[1])
     u = x + softmax(causal(scores)) @ (n @ w_v) @ w_o
-    return u + feedforward_swiglu(rms(u, eps=1e-6), w_gate, w_up, w_down)
+    return u + swiglu_swiglu(rms(u, eps=1e-6), w_gate, w_up, w_down)
 
 
-def decoder_loss_next_token_loss(logits, tokens):
+def stack_and_loss_next_token_loss(logits, tokens):
     z = logits[:-1] - logits[:-1].max(axis=-1, keepdims=True)
     z = z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
     return -z[np.arange(len(z)), tokens[1:]].mean()
 
 
-def decoder_loss_causal_mask(n_queries, n_keys):
+def stack_and_loss_causal_mask(n_queries, n_keys):
     return np.arange(n_keys) <= np.arange(n_queries)[:, None] + n_keys - n_queries
 
 
@@ -285,7 +285,7 @@ def long_context_perplexity(losses, block):
 
 
 def real_model_next_loss(logits, tokens):
-    return decoder_loss_next_token_loss(logits, tokens)
+    return stack_and_loss_next_token_loss(logits, tokens)
 
 
 def real_model_nucleus(probabilities, top_p):

@@ -1,9 +1,4 @@
-"""Where a decoder's parameters are: a tally by part, per layer and for the whole model.
-
-The other questions of a budget have their own modules and are found here too: `parameters` (the sizes),
-`width` (how wide a gated layer is made), `cost` (operations and cache), `parameters` (the same
-tally from the tensors of a real file).
-"""
+"""Where a decoder's parameters are: a tally by part, per layer and for the whole model."""
 
 import math
 import re
@@ -13,33 +8,16 @@ from types import MappingProxyType
 from typing import Literal
 
 from transformer_parts.maths import require
-from transformer_parts.maths.budget.cost import TokenFlops, flops_per_token, kv_cache_bytes
-from transformer_parts.maths.budget.width import (
-    BudgetMatch,
-    LlamaWidth,
-    equal_budget_d_ff,
-    ffn_parameters,
-    llama_d_ff,
-    match_budget,
-)
 
 __all__ = [
-    "BudgetMatch",
     "Count",
     "DecoderConfig",
-    "LlamaWidth",
     "Tally",
-    "TokenFlops",
     "attention_parameters",
     "count",
     "count_tensors",
-    "equal_budget_d_ff",
     "ffn_parameters",
-    "flops_per_token",
     "formulas",
-    "kv_cache_bytes",
-    "llama_d_ff",
-    "match_budget",
     "part_of",
 ]
 
@@ -413,6 +391,49 @@ def attention_parameters(
     if require.boolean("qkv_bias", qkv_bias):
         number += head_dim * (n_heads + 2 * n_kv_heads)
     return number + (d_model if require.boolean("output_bias", output_bias) else 0)
+
+
+def ffn_parameters(kind: Literal["gated", "mlp"], d_model: int, d_ff: int, bias: bool = False) -> int:
+    """Count one feed-forward layer: 2·D·F ("mlp") or 3·D·F ("gated"), and its biases if any.
+
+    A gated layer has two matrices into the hidden width and one out of it, a plain one has one and one; each
+    matrix has a bias as wide as its output.
+
+    Parameters
+    ----------
+    kind : {"gated", "mlp"}
+        Gated (SwiGLU, GEGLU, …) or plain (ReLU, GELU).
+    d_model : int
+        D.
+    d_ff : int
+        F, the hidden width: of one of the two branches where it is gated.
+    bias : bool
+        Whether each matrix has a bias: 2·F + D more (gated) or F + D (plain).
+
+    Returns
+    -------
+    int
+        Parameters of one layer's feed-forward part.
+
+    Raises
+    ------
+    ValueError
+        For an unknown kind, a size below 1 or a `bias` that is not a bool.
+
+    References
+    ----------
+    Plain: Vaswani et al., arXiv:1706.03762, §3.3, eq. 2.  Gated: Shazeer, "GLU Variants Improve Transformer",
+    arXiv:2002.05202, §2, eq. 6.
+
+    Examples
+    --------
+    >>> ffn_parameters("mlp", 8, 24), ffn_parameters("gated", 8, 16)
+    (384, 384)
+    """
+    matrices = FFN_MATRICES[require.one_of("kind", kind, tuple(FFN_MATRICES))]
+    d_model, d_ff = require.integer("d_model", d_model), require.integer("d_ff", d_ff)
+    biases = (matrices - 1) * d_ff + d_model if require.boolean("bias", bias) else 0
+    return matrices * d_model * d_ff + biases
 
 
 def count(config: DecoderConfig) -> Count:

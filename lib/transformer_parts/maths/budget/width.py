@@ -4,53 +4,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from transformer_parts.maths import require
-from transformer_parts.maths.budget.parameters import FFN_MATRICES
+from transformer_parts.maths.budget.parameters import ffn_parameters
 
 #: The most that rounding may change a budget, as a share of it, and still be called rounding.
 MOST_BY_ROUNDING = 0.05
-
-
-def ffn_parameters(kind: Literal["gated", "mlp"], d_model: int, d_ff: int, bias: bool = False) -> int:
-    """Count one feed-forward layer: 2·D·F ("mlp") or 3·D·F ("gated"), and its biases if any.
-
-    A gated layer has two matrices into the hidden width and one out of it, a plain one has one and one; each
-    matrix has a bias as wide as its output.
-
-    Parameters
-    ----------
-    kind : {"gated", "mlp"}
-        Gated (SwiGLU, GEGLU, …) or plain (ReLU, GELU).
-    d_model : int
-        D.
-    d_ff : int
-        F, the hidden width: of one of the two branches where it is gated.
-    bias : bool
-        Whether each matrix has a bias: 2·F + D more (gated) or F + D (plain).
-
-    Returns
-    -------
-    int
-        Parameters of one layer's feed-forward part.
-
-    Raises
-    ------
-    ValueError
-        For an unknown kind, a size below 1 or a `bias` that is not a bool.
-
-    References
-    ----------
-    Plain: Vaswani et al., arXiv:1706.03762, §3.3, eq. 2.  Gated: Shazeer, "GLU Variants Improve Transformer",
-    arXiv:2002.05202, §2, eq. 6.
-
-    Examples
-    --------
-    >>> ffn_parameters("mlp", 8, 24), ffn_parameters("gated", 8, 16)
-    (384, 384)
-    """
-    matrices = FFN_MATRICES[require.one_of("kind", kind, tuple(FFN_MATRICES))]
-    d_model, d_ff = require.integer("d_model", d_model), require.integer("d_ff", d_ff)
-    biases = (matrices - 1) * d_ff + d_model if require.boolean("bias", bias) else 0
-    return matrices * d_model * d_ff + biases
 
 
 def equal_budget_d_ff(d_ff: int) -> float:

@@ -1,7 +1,7 @@
 """Ways of getting a cached decoder wrong, run as they are written, so that the error of each can be measured.
 
 Each fault runs through the same `KVCache` as the right way and differs in the one thing that its name says;
-`cache.kv_cache.faults` runs them.
+the second half of this module runs them.
 """
 
 import dataclasses
@@ -190,8 +190,8 @@ class FaultyCache:
     >>> one = np.ones((1, 1, 2))
     >>> cache = FaultyCache(FAULTS["restart"])
     >>> for token in range(3):
-    ...     query, keys, values, mask = kv_cache.take(one, one, one)
-    >>> kv_cache.kept.positions.tolist()
+    ...     query, keys, values, mask = cache.take(one, one, one)
+    >>> cache.kept.positions.tolist()
     [0.0, 0.0, 0.0]
     """
 

@@ -43,8 +43,8 @@ class KVCache:
     --------
     >>> cache = KVCache()
     >>> key, value = np.ones((2, 1, 3, 4))  # one kv head, three tokens, four channels
-    >>> append(rope.rotate(key, [0, 1, 2]), value, [0, 1, 2])
-    >>> len(cache), keys.shape, float(next_position)
+    >>> cache.append(rope.rotate(key, [0, 1, 2]), value, [0, 1, 2])
+    >>> len(cache), cache.keys.shape, float(cache.next_position)
     (3, (1, 3, 4), 3.0)
     """
 
@@ -137,8 +137,8 @@ class KVCache:
         Examples
         --------
         >>> cache = KVCache()
-        >>> append(np.ones((1, 1, 2)), np.ones((1, 1, 2)), [5])
-        >>> append(np.ones((1, 1, 2)), np.ones((1, 1, 2)), [5])
+        >>> cache.append(np.ones((1, 1, 2)), np.ones((1, 1, 2)), [5])
+        >>> cache.append(np.ones((1, 1, 2)), np.ones((1, 1, 2)), [5])
         Traceback (most recent call last):
         ...
         ValueError: positions: got 5.0 after 5.0, want positions that rise from token to token
@@ -190,8 +190,8 @@ class KVCache:
         Examples
         --------
         >>> cache = KVCache(rotated=False)
-        >>> append([[[1.0, 2.0]]], [[[0.0, 0.0]]], [1])
-        >>> turned_keys(inv_freq=[np.pi / 2]).round(12).tolist()
+        >>> cache.append([[[1.0, 2.0]]], [[[0.0, 0.0]]], [1])
+        >>> cache.turned_keys(inv_freq=[np.pi / 2]).round(12).tolist()
         [[[-2.0, 1.0]]]
         """
         if self.rotated:
@@ -215,9 +215,9 @@ class KVCache:
         Examples
         --------
         >>> cache = KVCache()
-        >>> append(np.ones((1, 3, 2)), np.ones((1, 3, 2)), [0, 1, 2])
-        >>> truncate(1)
-        >>> positions.tolist()
+        >>> cache.append(np.ones((1, 3, 2)), np.ones((1, 3, 2)), [0, 1, 2])
+        >>> cache.truncate(1)
+        >>> cache.positions.tolist()
         [0.0]
         """
         length = require.integer("length", length, minimum=0, maximum=self._length)
