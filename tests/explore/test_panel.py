@@ -330,14 +330,6 @@ def test_error_in_the_coupling_is_shown_and_recovered_from(logged):
     assert panel.status.value == ""
 
 
-def test_status_line_escapes_and_names_a_silent_error(panel, logged):
-    spoil_compute(panel)
-    assert "height: got &lt;13&gt;, want luck" in panel.status.value
-    spoil_rows(panel)
-    assert "RuntimeError" in panel.status.value
-    logged.clear()
-
-
 def test_panel_that_cannot_begin_says_so_at_once():
     class Broken(BarPanel):
         def make_controls(self):

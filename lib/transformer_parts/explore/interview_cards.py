@@ -153,7 +153,7 @@ class QuestionCards(Sheet):
 
     def _reveal(self, name: str, visible: bool) -> None:
         shown(self.answers[name], visible)
-        self.parts[name].description = f"{'Hide' if visible else 'Show'} {name}"
+        self.parts[name].description = self.translate(f"{'Hide' if visible else 'Show'} {name}")
 
     def _rate(self, rating: str) -> None:
         if monotonic() - self._rated < TWICE:

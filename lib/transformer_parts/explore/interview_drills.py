@@ -121,4 +121,4 @@ class DrillSheet(Sheet):
 
     def _reveal(self, visible: bool) -> None:
         shown(self.working, visible)
-        self.show_working.description = f"{'Hide' if visible else 'Show'} the working"
+        self.show_working.description = self.translate("Hide the working" if visible else "Show the working")

@@ -200,7 +200,7 @@ class Panel(ViewComponent[Data]):
         play = widgets.Play(
             value=slider.value, min=slider.min, max=slider.max, step=slider.step, interval=self.play_interval
         )
-        # Linked in the browser: while it plays, steps that the kernel has no time for are passed over there.
+        # Linked in the browser: while it plays, steps that the kernel has no time for are skipped there.
         self._links = [
             widgets.jslink((play, "value"), (slider, "value")),
             *(widgets.jslink((slider, name), (play, name)) for name in ("min", "max")),
