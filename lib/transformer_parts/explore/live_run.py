@@ -72,7 +72,7 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
 
     @abstractmethod
     def steps(self, **state) -> int:
-        """Return how many records a run from this state gives, unless it is stopped."""
+        """Return how many records a run from this state yields, unless it is stopped."""
 
     @abstractmethod
     def run(self, **state) -> Generator[Record]:
