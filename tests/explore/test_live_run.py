@@ -14,8 +14,8 @@ import pytest
 from transformer_parts.draw import theme
 from transformer_parts.draw.view import View
 from transformer_parts.explore import controls
+from transformer_parts.explore.component import Picture
 from transformer_parts.explore.live_run import LiveRun
-from transformer_parts.explore.panel import Picture
 from transformer_parts.explore.readout import Row
 
 KINDS = MappingProxyType(

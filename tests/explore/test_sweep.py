@@ -20,7 +20,8 @@ from transformer_parts.draw import frame, theme
 from transformer_parts.draw.view import View
 from transformer_parts.explore import controls
 from transformer_parts.explore.catalogue import PANELS
-from transformer_parts.explore.panel import Panel, Picture
+from transformer_parts.explore.component import Picture
+from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.positions import PositionTable
 from transformer_parts.explore.readout import Row
 

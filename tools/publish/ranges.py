@@ -16,7 +16,6 @@ from ipywidgets import Checkbox, Widget
 
 from transformer_parts.draw.recording import Numbered, Recording
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.readout import table
 
 #: Most values of one control, in rounds: each round adds values between those of the one before.
 ROUNDS = (5, 9, 17, 33, 65)
@@ -185,7 +184,7 @@ class Explorer:
         state = tuple((name, _key(value)) for name, value in self.panel.state.items())
         if state not in self._of_state:
             data = self.panel.compute(**self.panel.state)
-            numbers = table(self.panel.rows(data))
+            numbers = self.panel.numbers(data)
             rows = tuple(self._rows.number(row) for row in re.findall("<tr>.*?</tr>", numbers))
             self._of_state[state] = self._shots.number((self._recording.frame(data), rows))
         return self._of_state[state]

@@ -21,7 +21,6 @@ from ipywidgets import Widget
 
 from transformer_parts.draw.pixel_runs import difference, packed
 from transformer_parts.explore.ranges import Range, bring, place, twin_of
-from transformer_parts.explore.readout import table
 
 if TYPE_CHECKING:
     from transformer_parts.explore.panel import Panel
@@ -153,7 +152,7 @@ class Ahead:
             # What has no picture is reported when the hand rests there.
             with suppress(Exception):
                 data = panel.compute(**state)
-                numbers = table(panel.rows(data))
+                numbers = panel.numbers(data)
                 pixels = panel.view.pixels(data, of.ratio)
         if pixels is None:
             of.failed.add(key)

@@ -1,7 +1,6 @@
-"""The contract of a run that the reader starts: buttons, a progress bar, a curve that grows, and a line of status."""
+"""The contract of a run that the reader starts: buttons, a progress bar, a curve that grows, and a status line."""
 
-import logging
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Generator, Sequence
 from html import escape
 from threading import Event, RLock, Thread
@@ -11,83 +10,69 @@ from typing import Generic, TypeVar
 
 import ipywidgets as widgets
 
-from transformer_parts.draw import frame
-from transformer_parts.draw.view import View
-from transformer_parts.explore.page import mimebundle, style_sheet
-from transformer_parts.explore.panel import Picture
-from transformer_parts.explore.readout import Row, table
-
-logger = logging.getLogger(__name__)
+from transformer_parts.explore.component import ViewComponent
 
 Record = TypeVar("Record")
 Data = TypeVar("Data")
 
 
-class LiveRun(ABC, Generic[Record, Data]):
+class LiveRun(ViewComponent[Data], Generic[Record, Data]):
     """A generator that is run step by step in a thread of its own, and drawn while it runs.
 
     Nothing runs until `start` is called or its button pressed.  The thread alone advances the generator and draws, so
-    the notebook stays free: other cells run meanwhile, and `stop` is heard after the present step.  Of all live runs of
-    a kernel one runs at a time: starting one stops another.
+    the notebook stays free: other cells run meanwhile, and `stop` takes effect after the current step.  Of all live
+    runs of a kernel one runs at a time: starting one stops another.
+
+    Parameters
+    ----------
+    language : str, optional
+        Language of what the reader sees.
 
     Attributes
     ----------
     controls : dict of str to ipywidgets.Widget
-        What decides the run, by the names of the keywords of `steps` and `run`; they rest while it runs.
+        The settings of the run, by the names of the keywords of `steps` and `run`; they are disabled while it runs.
     view : View
-        The picture.
+        What draws the picture.
     records, earlier : tuple
-        What the generator has given so far, and what the run before gave.
+        What the generator has yielded so far, and what the run before yielded.
+    shown : Data
+        What picture and table show.
     readout, progress, status : ipywidgets.HTML
-        The table of numbers, the bar, and the line that says what happens or what went wrong.
+        The table of numbers, the progress bar, and the line that says what happens or reports an error.
     error : Exception or None
-        What the last run raised.
+        The error that the status line reports.
     widget : ipywidgets.VBox
         All of it.
     """
 
-    #: Accessible name of the picture: what it shows, in words.
-    alt: str = ""
-    #: Path of the still (below the project) that this takes the place of on a live page.
-    still: str = ""
     #: Seconds between two pictures while it runs.
     interval: float = 0.15
     #: Why a run may end before its last step without being stopped, to follow "ended by itself".
     why_early: str = ""
 
-    def __init__(self):
-        self.controls = self.make_controls()
-        self.view = self.make_view()
-        self.error: Exception | None = None
+    def __init__(self, *, language: str | None = None):
+        super().__init__(language=language)
         self._records: list[Record] = []
         self.earlier: tuple[Record, ...] = ()
         self._worker: _Worker | None = None
         # Start and stop come from the threads in which the page's messages are handled, pictures from the worker.
         self._lock = RLock()
-        self._image = Picture(format=frame.LIVE_FORMAT, width=str(self.view.size[0]), tooltip=self.alt)
-        self.readout, self.progress, self.status = widgets.HTML(), widgets.HTML(), widgets.HTML()
-        self._start, self._stop = widgets.Button(description="Start"), widgets.Button(description="Stop", disabled=True)
-        self._start.on_click(lambda _: self.start())
-        self._stop.on_click(lambda _: self.stop())
-        self.widget = self._assemble()
+        self._start, self._stop = self.button("Start", self.start), self.button("Stop", self.stop, disabled=True)
+        self.progress = widgets.HTML()
+        buttons = widgets.HBox([self._start, self._stop]).add_class("tp-bar")
+        column = [buttons, *self.controls.values(), self.progress, self.status]
+        self.widget = self.beside(column, self.picture).add_class("tp-live")
         self._ran = self.state
         self._show()
         self._bar(0, self.steps(**self.state))
         for control in self.controls.values():
             control.observe(lambda _: self._changed(), names="value")
-        self._say("Press Start.")
-
-    @abstractmethod
-    def make_controls(self) -> dict[str, widgets.ValueWidget]:
-        """Return the controls by name, in the order of the page."""
-
-    @abstractmethod
-    def make_view(self) -> View[Data]:
-        """Return the view."""
+        self.say("Press Start.")
 
     @abstractmethod
     def steps(self, **state) -> int:
-        """Return how many records a run from this state gives, unless it is stopped."""
+        """Return how many records a run from this state yields, unless it is stopped."""
 
     @abstractmethod
     def run(self, **state) -> Generator[Record]:
@@ -97,27 +82,13 @@ class LiveRun(ABC, Generic[Record, Data]):
     def data(self, records: Sequence[Record], earlier: Sequence[Record], **state) -> Data:
         """Return what picture and table show after these records of a run from this state.
 
-        There may be none yet.  `earlier` is what the run before gave, to compare with.
+        There may be none yet.  `earlier` is what the run before yielded, for comparison.
         """
-
-    @abstractmethod
-    def rows(self, data: Data) -> list[Row]:
-        """Return the lines of the table."""
-
-    @property
-    def state(self) -> dict[str, object]:
-        """The value of each control."""
-        return {name: control.value for name, control in self.controls.items()}
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """What the generator has given so far."""
+        """What the generator has yielded so far."""
         return tuple(self._records)
-
-    @property
-    def shown(self) -> Data:
-        """What the picture shows."""
-        return self._shown
 
     @property
     def running(self) -> bool:
@@ -136,11 +107,11 @@ class LiveRun(ABC, Generic[Record, Data]):
             try:
                 steps, run = self.steps(**state), self.run(**state)
             except Exception as error:
-                self._fail(error)
+                self.report(error)
                 return
-            self.earlier, self._records, self._ran, self.error = self.records, [], state, None
+            self.earlier, self._records, self._ran = self.records, [], state
             self._enable(False)
-            self._say("Running.")
+            self.say("Running.")
             self._worker = _Worker(lambda worker: self._work(worker, run, steps))
             self._worker.start()
 
@@ -151,7 +122,7 @@ class LiveRun(ABC, Generic[Record, Data]):
                 self._worker.stopping.set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait until no run is under way, at most so many seconds, and tell whether that is so."""
+        """Wait until no run is under way, at most so many seconds, and return whether that is so."""
         worker = self._worker
         if worker is not None:
             worker.join(seconds)
@@ -193,26 +164,24 @@ class LiveRun(ABC, Generic[Record, Data]):
             with self._lock:
                 self._worker = None
                 if error is not None:
-                    self._fail(error)
+                    self.report(error, state=self._ran)
                 elif done < steps:
                     ended = "Stopped" if worker.stopping.is_set() else f"The run ended by itself{self.why_early}"
-                    self._say(f"{ended} after {done} of {steps} steps.")
+                    self.say(f"{ended} after {done} of {steps} steps.")
                 else:
-                    self._say(f"Finished: {done} steps in {seconds:.1f} s.")
+                    self.say(f"Finished: {done} steps in {seconds:.1f} s.")
                 self._enable(True)
 
     def _show(self, *, announced: bool = False) -> None:
-        data = self.data(self.records, self.earlier, **self._ran)
-        self._image.value = self.view.frame(data)
-        self.readout.value = table(self.rows(data), announced=announced)
-        self._shown = data
+        self.draw(self.data(self.records, self.earlier, **self._ran), announced=announced)
 
     def _bar(self, done: int, steps: int, seconds: float = 0.0) -> None:
         left = f", about {seconds * (steps - done) / done:.0f} s left" if done and seconds else ""
+        label, words = self.translate("steps done"), self.translate(f"{done} of {steps} steps{left}")
         # Not an IntProgress, which is made of nameless boxes: screen readers pass over it.
         self.progress.value = (
-            f'<progress style="width: 100%; height: 1.2em" aria-label="steps done" max="{steps}" value="{done}">'
-            f"</progress><br>{done} of {steps} steps{left}"
+            f'<progress style="width: 100%; height: 1.2em" aria-label="{escape(label)}" max="{steps}" value="{done}">'
+            f"</progress><br>{escape(words)}"
         )
 
     def _changed(self) -> None:
@@ -222,34 +191,14 @@ class LiveRun(ABC, Generic[Record, Data]):
             try:
                 self._bar(0, self.steps(**self.state))
             except Exception as error:
-                self._fail(error)
+                self.report(error)
             else:
-                self._say("Press Start to run with these settings.")
+                self.say("Press Start to run with these settings.")
 
     def _enable(self, free: bool) -> None:
         for control in (self._start, *self.controls.values()):
             control.disabled = not free
         self._stop.disabled = free
-
-    def _say(self, words: str) -> None:
-        self.status.value = f'<p role="status">{escape(words)}</p>'
-
-    def _fail(self, error: Exception) -> None:
-        self.error = error
-        logger.error("%s failed in a run from %s", type(self).__name__, self._ran, exc_info=error)
-        words = escape(str(error) or type(error).__name__)
-        self.status.value = f'<p class="tp-status" role="alert">{words}</p>'
-
-    def _assemble(self) -> widgets.VBox:
-        buttons = widgets.HBox([self._start, self._stop]).add_class("tp-bar")
-        left = [buttons, *self.controls.values(), self.progress, self.status]
-        controls = widgets.VBox(left).add_class("tp-controls")
-        picture = widgets.VBox([self._image, self.readout]).add_class("tp-picture")
-        body = widgets.HBox([controls, picture]).add_class("tp-body")
-        return widgets.VBox([style_sheet("style.css", self.still), body]).add_class("tp-panel").add_class("tp-live")
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return mimebundle(self.widget, self.alt, self.view.still(self._shown), self.view.size[0])
 
 
 class _Worker(Thread):

@@ -38,12 +38,12 @@ class CacheHeads(Panel[HeadWeights]):
     play = "step"
     play_interval = 300
 
-    def __init__(self):
+    def __init__(self, *, language: str | None = None):
         self.excerpt = load_excerpt()
         self.tokens = tuple(text.strip() for text in self.excerpt.token_texts[: CacheHeadsView.slots])
         # The last run of each kind: a step shows another moment of the same run.
         self._runs: dict[str, tuple[tuple, tuple[Glance, ...]]] = {}
-        super().__init__()
+        super().__init__(language=language)
 
     def make_controls(self):
         excerpt = self.excerpt

@@ -65,7 +65,7 @@ class CacheSteps(Panel[Steps]):
     steps, most_prompt, most_pad = 10, 10, 4
     sizes = MappingProxyType({"d_model": 32, "n_heads": 4, "head_dim": 8, "d_ff": 48})
 
-    def __init__(self):
+    def __init__(self, *, language: str | None = None):
         rng = np.random.default_rng(7)
         self._tokens = rng.normal(size=(self.most_prompt + self.steps, self.sizes["d_model"]))
         self._padding = rng.normal(size=(self.most_pad, self.sizes["d_model"]))
@@ -75,7 +75,7 @@ class CacheSteps(Panel[Steps]):
         }
         # The last run of each kind: a step shows another moment of the same run.
         self._runs: dict[str, tuple[tuple, Decoding]] = {}
-        super().__init__()
+        super().__init__(language=language)
 
     def make_controls(self):
         return {

@@ -54,9 +54,9 @@ class DecoderTraining(Panel[Losses]):
     play = "step"
     play_interval = 250
 
-    def __init__(self):
+    def __init__(self, *, language: str | None = None):
         self.recording = recorded.load("decoder_layer")
-        super().__init__()
+        super().__init__(language=language)
 
     def make_controls(self):
         arguments = self.recording.arguments

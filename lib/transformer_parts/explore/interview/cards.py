@@ -29,6 +29,8 @@ class QuestionCards(Sheet):
         Where the reader's own ratings are kept; the user's file if not given.
     bank : Bank, optional
         The questions; the library's own if not given.
+    language : str, optional
+        Language of what the reader sees.
 
     Attributes
     ----------
@@ -41,14 +43,14 @@ class QuestionCards(Sheet):
 
     alt = "A card with an interview question, buttons that reveal its answers, and four buttons to rate oneself."
 
-    def __init__(self, ratings: Ratings | None = None, bank: Bank | None = None):
+    def __init__(self, ratings: Ratings | None = None, bank: Bank | None = None, *, language: str | None = None):
         self.bank = load_bank() if bank is None else bank
         self.ratings = Ratings() if ratings is None else ratings
         self._place = 0
         self._filled: Question | None = None
         self._timing = Timer()
         self._rated = -TWICE
-        super().__init__()
+        super().__init__(language=language)
         self._select()
 
     def make(self) -> list[widgets.Widget]:
@@ -151,7 +153,7 @@ class QuestionCards(Sheet):
 
     def _reveal(self, name: str, visible: bool) -> None:
         shown(self.answers[name], visible)
-        self.parts[name].description = f"{'Hide' if visible else 'Show'} {name}"
+        self.parts[name].description = self.translate(f"{'Hide' if visible else 'Show'} {name}")
 
     def _rate(self, rating: str) -> None:
         if monotonic() - self._rated < TWICE:

@@ -20,6 +20,8 @@ class ClaimRound(Sheet):
         Of the order; another one every time if not given.
     bank : Bank, optional
         The statements; the library's own if not given.
+    language : str, optional
+        Language of what the reader sees.
 
     Attributes
     ----------
@@ -28,12 +30,12 @@ class ClaimRound(Sheet):
 
     alt = "A statement, two buttons to call it true or false, and the computed number that settles it."
 
-    def __init__(self, seed: int | None = None, bank: Bank | None = None):
+    def __init__(self, seed: int | None = None, bank: Bank | None = None, *, language: str | None = None):
         claims = (load_bank() if bank is None else bank).claims
         self.claims = tuple(claims[index] for index in np.random.default_rng(seed).permutation(len(claims)))
         self._place = 0
         self._right = self._tried = 0
-        super().__init__()
+        super().__init__(language=language)
         self._show()
 
     def make(self) -> list[widgets.Widget]:

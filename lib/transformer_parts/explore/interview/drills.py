@@ -25,6 +25,8 @@ class DrillSheet(Sheet):
     ----------
     seed : int, optional
         Of the first case; the following cases have the following seeds.  New numbers every time if not given.
+    language : str, optional
+        Language of what the reader sees.
 
     Attributes
     ----------
@@ -36,10 +38,10 @@ class DrillSheet(Sheet):
 
     alt = "A calculation with fresh numbers, a line for the answer, and buttons to check it and to see the working."
 
-    def __init__(self, seed: int | None = None):
+    def __init__(self, seed: int | None = None, *, language: str | None = None):
         self._seed = seed
         self._right = self._tried = 0
-        super().__init__()
+        super().__init__(language=language)
         self._draw()
 
     def make(self) -> list[widgets.Widget]:
@@ -118,4 +120,4 @@ class DrillSheet(Sheet):
 
     def _reveal(self, visible: bool) -> None:
         shown(self.working, visible)
-        self.show_working.description = f"{'Hide' if visible else 'Show'} the working"
+        self.show_working.description = self.translate("Hide the working" if visible else "Show the working")

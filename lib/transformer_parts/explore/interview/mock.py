@@ -27,6 +27,8 @@ class MockSheet(Sheet):
         Where the ratings are kept; the user's file if not given.
     bank : Bank, optional
         The questions; the library's own if not given.
+    language : str, optional
+        Language of what the reader sees.
 
     Attributes
     ----------
@@ -38,14 +40,21 @@ class MockSheet(Sheet):
 
     alt = "Settings of a mock interview: number of questions, time for each, level; and a button to start."
 
-    def __init__(self, seed: int | None = None, ratings: Ratings | None = None, bank: Bank | None = None):
+    def __init__(
+        self,
+        seed: int | None = None,
+        ratings: Ratings | None = None,
+        bank: Bank | None = None,
+        *,
+        language: str | None = None,
+    ):
         self.bank = load_bank() if bank is None else bank
         self.ratings = Ratings() if ratings is None else ratings
         self.interview: MockInterview | None = None
         self._seed = seed
         self._timing = Timer()
         self._took: float | None = None
-        super().__init__()
+        super().__init__(language=language)
 
     def make(self) -> list[widgets.Widget]:
         """Return the parts, from top to bottom."""

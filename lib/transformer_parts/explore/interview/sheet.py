@@ -1,6 +1,5 @@
-"""What the sheets of the interview page share: style, a status line, buttons whose errors are seen, and a timer."""
+"""What the sheets of the interview page share: their parts in one column, rows and sections, and a timer."""
 
-import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from html import escape
@@ -8,66 +7,28 @@ from time import monotonic
 
 import ipywidgets as widgets
 
-from transformer_parts.explore.interview.prose import html
-from transformer_parts.explore.page import mimebundle, style_sheet
-
-logger = logging.getLogger(__name__)
+from transformer_parts.explore.component import Component
 
 
-class Sheet(ABC):
-    """A part of the interview page: made of core widgets once, changed by its buttons alone.
+class Sheet(Component, ABC):
+    """A part of the interview page: made of core widgets once, changed only by its own controls.
 
-    A button that is pressed keeps the keyboard's focus, or hands it to the control that comes next; nothing that has
-    the focus is ever hidden without that.
-
-    Attributes
-    ----------
-    widget : ipywidgets.VBox
-        All of it.
-    status : ipywidgets.HTML
-        One line, read out when it changes.
-    error : Exception or None
-        What the last button raised.
+    A button that is pressed keeps the keyboard's focus or moves it to the next control; nothing that has the focus is
+    hidden before the focus has moved.
     """
 
-    #: What it is, in words: shown where no widget can be.
-    alt: str = ""
+    style = "interview.css"
+    css_class = "tp-interview"
 
-    def __init__(self):
-        self.status = widgets.HTML().add_class("tp-say")
-        self.error: Exception | None = None
+    def __init__(self, *, language: str | None = None):
+        super().__init__(language=language)
+        self.status.add_class("tp-say")
         parts = self.make()
-        if self.status not in parts:
-            parts = [*parts, self.status]
-        self.widget = widgets.VBox([style_sheet("interview.css"), *parts]).add_class("tp-interview")
+        self.widget = self.on_page(*parts, *([] if self.status in parts else [self.status]))
 
     @abstractmethod
     def make(self) -> list[widgets.Widget]:
         """Return the parts, from top to bottom; the status line comes last unless it is among them."""
-
-    def say(self, text: str, *, kind: str = "") -> None:
-        """Put a text into the status line; `kind` "right" or "wrong" marks it."""
-        mark = {"right": "✓ ", "wrong": "✗ "}.get(kind, "")
-        self.status.value = f'<div class="tp-{kind or "plain"}" role="status">{html(mark + text)}</div>' if text else ""
-
-    def button(self, label: str, action: Callable[[], None], **options) -> widgets.Button:
-        """Return a button; what its action raises is shown in the status line."""
-        made = widgets.Button(description=label, **options)
-        made.on_click(lambda _: self.act(action))
-        return made
-
-    def act(self, action: Callable[[], None]) -> None:
-        """Do what a control asks for; show what goes wrong, and go on."""
-        try:
-            action()
-            self.error = None
-        except Exception as error:
-            self.error = error
-            logger.error("%s failed", type(self).__name__, exc_info=error)
-            self.status.value = f'<p class="tp-wrong" role="alert">{escape(str(error) or type(error).__name__)}</p>'
-
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        return mimebundle(self.widget, self.alt)
 
 
 class Timer:
@@ -89,7 +50,7 @@ class Timer:
     def start(self, seconds: int) -> None:
         """Begin to count down; 0: show nothing, and note the time all the same."""
         self._began = self._now()
-        # Another name of the same animation makes the browser begin it anew.
+        # Another name of the same animation makes the browser restart it.
         self._runs += 1
         name = "tp-count-a" if self._runs % 2 else "tp-count-b"
         self.widget.value = (

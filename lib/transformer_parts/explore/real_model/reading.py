@@ -133,9 +133,9 @@ class PassagePanel(Panel[Data]):
 
     tokens: Mapping[str, int]
 
-    def __init__(self, reading: Reading | None = None):
+    def __init__(self, reading: Reading | None = None, *, language: str | None = None):
         self.reading = Reading() if reading is None else reading
-        super().__init__()
+        super().__init__(language=language)
         self.reading.follow(self._new_passage)
 
     @property
@@ -155,17 +155,13 @@ class PassagePanel(Panel[Data]):
     def _new_passage(self) -> None:
         with self.lock:
             self._ahead.renew()
-            with self._hold():
+            with self._without_refresh():
                 for name in self.tokens:
                     self.controls[name].max = len(self.passage) - 1
             self.refresh()
 
-    def _assemble(self) -> widgets.VBox:
-        whole = super()._assemble()
-        *_, body = whole.children
-        side = body.children[0]
-        side.children = (self.reading.widget, *side.children)
-        return whole
+    def make_side(self) -> list[widgets.Widget]:
+        return [self.reading.widget, *super().make_side()]
 
 
 def _numbered(passage: Passage) -> str:

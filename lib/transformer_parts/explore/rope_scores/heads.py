@@ -40,9 +40,9 @@ class RopeHeads(Panel[HeadCurve]):
     )
     play = "shift"
 
-    def __init__(self):
+    def __init__(self, *, language: str | None = None):
         self.excerpt = load_excerpt()
-        super().__init__()
+        super().__init__(language=language)
 
     def make_controls(self):
         excerpt = self.excerpt

@@ -1,0 +1,183 @@
+"""What panels, live runs and interview sheets share: style, status line, errors, layout, and the texts on the page."""
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Generic, TypeVar
+
+import ipywidgets as widgets
+from traitlets import Unicode
+
+from transformer_parts.draw import frame
+from transformer_parts.draw.view import View
+from transformer_parts.explore.interview_prose import html
+from transformer_parts.explore.readout import Row, table
+
+logger = logging.getLogger(__name__)
+
+Data = TypeVar("Data")
+
+
+class Component:
+    """Something on a page: its widgets, and a status line that also reports errors.
+
+    A subclass makes its widgets in `__init__` and puts them on the page with `on_page`.  Every text that a reader sees
+    passes `translate`.
+
+    Parameters
+    ----------
+    language : str, optional
+        Language of what the reader sees.
+
+    Attributes
+    ----------
+    status : ipywidgets.HTML
+        The status line.
+    error : Exception or None
+        The error that the status line reports.
+    widget : ipywidgets.VBox
+        All of it, to be placed in other layouts.
+    """
+
+    #: What it shows, in words: the accessible name of its picture, and all there is where no widget can be shown.
+    alt: str = ""
+    #: Path of the still (below the project) that this replaces on a live page.
+    still: str = ""
+    #: File of its style sheet, and the class on the page that all rules of that sheet are confined to.
+    style: str = "style.css"
+    css_class: str = "tp-panel"
+    #: Sentence that follows the message of an error.
+    after_error: str = ""
+
+    def __init__(self, *, language: str | None = None):
+        self.language = language
+        self.status = widgets.HTML()
+        self.error: Exception | None = None
+
+    def translate(self, message: str) -> str:
+        """Return a message of the library as the reader sees it: the one place where `language` takes effect.
+
+        Text that is already in the reader's language is returned as it is, so that a text may pass more than once.
+        """
+        return message
+
+    def say(self, message: str, *, kind: str = "") -> None:
+        """Put a message, which may contain Markdown, into the status line; `kind` "right" or "wrong" marks it."""
+        mark = {"right": "✓ ", "wrong": "✗ "}.get(kind, "")
+        text = html(mark + self.translate(message)) if message else ""
+        self.status.value = text and f'<div class="tp-{kind or "plain"}" role="status">{text}</div>'
+        self.error = None
+
+    def report(self, error: Exception, *, state: object = None) -> None:
+        """Log an error with the state that it happened in, and put its message into the status line."""
+        logger.error("%s failed; state: %s", type(self).__name__, state, exc_info=error)
+        messages = (str(error) or type(error).__name__, self.after_error)
+        text = "<br>".join(escape(self.translate(message)) for message in messages if message)
+        self.status.value = f'<p class="tp-status" role="alert">{text}</p>'
+        self.error = error
+
+    def act(self, action: Callable[[], None]) -> None:
+        """Do what a control asks for; report what goes wrong, and go on."""
+        try:
+            action()
+        except Exception as error:
+            self.report(error)
+
+    def button(self, label: str, action: Callable[[], None], **options) -> widgets.Button:
+        """Return a button; what its action raises is reported in the status line."""
+        made = widgets.Button(description=self.translate(label), **options)
+        made.on_click(lambda _: self.act(action))
+        return made
+
+    def on_page(self, *parts: widgets.Widget) -> widgets.VBox:
+        """Return the parts, from top to bottom, with the style sheet; a live page hides the still."""
+        style = files(__package__).joinpath(self.style).read_text("utf-8")
+        if self.still:
+            style += f'\nimg[src*="{self.still}"] {{ display: none; }}'
+        sheet = widgets.HTML(f"<style>{style}</style>", layout={"display": "none"})
+        return widgets.VBox([sheet, *parts]).add_class(self.css_class)
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        return self.widget._repr_mimebundle_() | {"text/plain": self.translate(self.alt)}, {}
+
+
+class Picture(widgets.Image):
+    """An image whose tooltip is its accessible name.
+
+    The front end of ipywidgets 8 sets an image's ``title`` only if the widget also has an (empty) description, which
+    ``ipywidgets.Image`` lacks: with a tooltip alone it fails to draw.
+    """
+
+    description = Unicode("").tag(sync=True)
+
+
+class ViewComponent(Component, ABC, Generic[Data]):
+    """A component with controls beside one view and a table of numbers; picture and table show the same data.
+
+    Attributes
+    ----------
+    controls : dict of str to ipywidgets.Widget
+        The controls by name.
+    view : View
+        What draws the picture.
+    picture : ipywidgets.Image
+        The picture.
+    readout : ipywidgets.HTML
+        The table of numbers.
+    shown : Data
+        What picture and table show.
+    """
+
+    def __init__(self, *, language: str | None = None):
+        super().__init__(language=language)
+        self.controls = self.make_controls()
+        for control in self.controls.values():
+            control.description = self.translate(control.description)
+        self.view = self.make_view()
+        width = str(self.view.size[0])
+        self.picture = Picture(format=frame.LIVE_FORMAT, width=width, tooltip=self.translate(self.alt))
+        self.readout = widgets.HTML()
+
+    @abstractmethod
+    def make_controls(self) -> dict[str, widgets.ValueWidget]:
+        """Return the controls by name, in the order of the page."""
+
+    @abstractmethod
+    def make_view(self) -> View[Data]:
+        """Return the view."""
+
+    @abstractmethod
+    def rows(self, data: Data) -> list[Row]:
+        """Return the lines of the table."""
+
+    @property
+    def state(self) -> dict[str, object]:
+        """The value of each control."""
+        return {name: control.value for name, control in self.controls.items()}
+
+    def numbers(self, data: Data, *, announced: bool = True) -> str:
+        """Return the table of some data as HTML, which screen readers announce if it is to be `announced`."""
+        rows = (Row(self.translate(label), self.translate(value), colour) for label, value, colour in self.rows(data))
+        return table(rows, announced=announced)
+
+    def draw(self, data: Data, *, announced: bool = True) -> None:
+        """Show picture and table of some data; on an error neither changes."""
+        picture, numbers = self.view.frame(data), self.numbers(data, announced=announced)
+        self.picture.value, self.readout.value, self.shown = picture, numbers, data
+
+    def report(self, error: Exception, *, state: object = None) -> None:
+        """Report an error with the state that it happened in, the present one by default."""
+        super().report(error, state=state or self.state)
+
+    def beside(self, controls: Sequence[widgets.Widget], picture: widgets.Widget) -> widgets.VBox:
+        """Return all of it: the column of controls beside the picture, with the table below the picture."""
+        left = widgets.VBox(controls).add_class("tp-controls")
+        right = widgets.VBox([picture, self.readout]).add_class("tp-picture")
+        return self.on_page(widgets.HBox([left, right]).add_class("tp-body"))
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
+        data, _ = super()._repr_mimebundle_(include, exclude)
+        png = {"width": self.view.size[0], "alt": data["text/plain"]}
+        return data | {"image/png": self.view.still(self.shown)}, {"image/png": png}
