@@ -15,7 +15,7 @@ from transformer_parts.explore.ahead import Ahead
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.component import Picture
 from transformer_parts.explore.interview import SHEETS
-from transformer_parts.explore.interview_sheet import Sheet
+from transformer_parts.explore.interview.sheet import Sheet
 from transformer_parts.explore.live_run import LiveRun
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row

@@ -12,7 +12,7 @@ from traitlets import Unicode
 
 from transformer_parts.draw import frame
 from transformer_parts.draw.view import View
-from transformer_parts.explore.interview_prose import html
+from transformer_parts.explore.prose import html
 from transformer_parts.explore.readout import Row, table
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,6 @@ from transformer_parts.explore.interview.cards import PARTS, QuestionCards
 from transformer_parts.explore.interview.claims import ClaimRound
 from transformer_parts.explore.interview.drills import DrillSheet
 from transformer_parts.explore.interview.mock import MockSheet
-from transformer_parts.explore.interview.prose import html, line, notebook_link
 from transformer_parts.explore.interview.sheet import Sheet, Timer
 
 #: The sheets of the interview page, in its order.
@@ -19,7 +18,4 @@ __all__ = [
     "QuestionCards",
     "Sheet",
     "Timer",
-    "html",
-    "line",
-    "notebook_link",
 ]

@@ -4,7 +4,7 @@ from types import MappingProxyType
 
 import ipywidgets as widgets
 
-from transformer_parts.explore.interview.prose import html, line, notebook_link
+from transformer_parts.explore.prose import html, line, notebook_link
 from transformer_parts.explore.interview.sheet import Sheet, bar, section, shown
 from transformer_parts.learn.drills import DRILLS, Drill
 
