@@ -90,17 +90,18 @@ site: $(VENV)/.installed ## build site/: every notebook as a page that needs no 
 # `make words LANGUAGE=de` begins a language; without it the catalogues that exist are brought up to date.
 LOCALE := lib/transformer_parts/language/locale
 words: $(VENV)/.installed ## bring the catalogues of words up to date and compile them; LANGUAGE=de begins one
-	$(BIN)/pybabel extract --no-default-keywords -k _ -k plural:1,2 --project transformer-parts \
-	  -o $(LOCALE)/transformer_parts.pot lib/transformer_parts
+	@mkdir -p $(LOCALE)
+	$(BIN)/pybabel -q extract --no-default-keywords -k _ -k plural:1,2 -c Translators: --add-location file \
+	  --project transformer-parts -o $(LOCALE)/transformer_parts.pot lib/transformer_parts
 ifdef LANGUAGE
 	test -e $(LOCALE)/$(LANGUAGE) || \
-	  $(BIN)/pybabel init -D transformer_parts -i $(LOCALE)/transformer_parts.pot -d $(LOCALE) -l $(LANGUAGE)
+	  $(BIN)/pybabel -q init -D transformer_parts -i $(LOCALE)/transformer_parts.pot -d $(LOCALE) -l $(LANGUAGE)
 endif
 	for po in $(LOCALE)/*/LC_MESSAGES/*.po; do \
 	  test -e $$po || continue; \
-	  $(BIN)/pybabel update --no-fuzzy-matching -i $(LOCALE)/transformer_parts.pot -o $$po \
+	  $(BIN)/pybabel -q update --no-fuzzy-matching --ignore-pot-creation-date -i $(LOCALE)/transformer_parts.pot -o $$po \
 	    -l $$(basename $$(dirname $$(dirname $$po))) && \
-	  $(BIN)/pybabel compile -i $$po -o $${po%po}mo || exit 1; done
+	  $(BIN)/pybabel compile --statistics -i $$po -o $${po%po}mo || exit 1; done
 
 excerpt: weights ## write the committed excerpt and measurements of the real model anew
 	$(BIN)/python -m transformer_parts.models.make_excerpt
