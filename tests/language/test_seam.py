@@ -1,4 +1,4 @@
-"""No visible word escapes the seam: everything is rendered in the pseudo-language, in which what came through is marked.
+"""No visible word escapes the seam: all is rendered in the pseudo-language, which marks what came through.
 
 `UNCONVERTED` lists what still has words of its own, by module or by name.  Each entry must fail here: whoever converts
 it takes it off the list.
@@ -40,71 +40,22 @@ DRILLS = {
 }
 
 UNCONVERTED = frozenset(
-    [
-        "explore.activations",
-        "explore.budget",
-        "explore.budget_cost",
-        "explore.budget_d_ff",
-        "explore.cache",
-        "explore.cache_bytes",
-        "explore.cache_heads",
-        "explore.context_extension",
-        "explore.context_extension_scores",
-        "explore.decoder",
-        "explore.decoder_causality",
-        "explore.decoder_training",
-        "explore.feedforward",
-        "explore.interview_cards",
-        "explore.interview_claims",
-        "explore.interview_drills",
-        "explore.interview_mock",
-        "explore.long_context",
-        "explore.long_context_cost",
-        "explore.long_context_live",
-        "explore.long_context_retrieval",
-        "explore.norms",
-        "explore.order",
-        "explore.position_precision",
-        "explore.positions",
-        "explore.positions_shift",
-        "explore.real_model",
-        "explore.real_model_heads",
-        "explore.real_model_parts",
-        "explore.relative_bias",
-        "explore.relative_bias_slopes",
-        "explore.relative_bias_weights",
-        "explore.residual",
-        "explore.rope_layout",
-        "explore.rope_layout_heads",
-        "explore.rope_scores",
-        "explore.rope_scores_heads",
-        "explore.rope_scores_spectrum",
-        "explore.stability",
-        "explore.stability_live",
-        "explore.stability_logits",
-        "explore.stability_runs",
-        "learn.activations",
-        "learn.budget",
-        "learn.cache",
-        "learn.context_extension",
-        "learn.decoder",
-        "learn.decoder_loss",
-        "learn.drills_budget",
-        "learn.drills_context",
-        "learn.drills_cost",
-        "learn.drills_norms",
-        "learn.feedforward",
-        "learn.long_context",
-        "learn.norms",
-        "learn.order",
-        "learn.positions",
-        "learn.real_model",
-        "learn.relative_bias",
-        "learn.residual",
-        "learn.rope_layout",
-        "learn.rope_scores",
-        "learn.stability",
-    ]
+    """
+    explore.activations explore.budget explore.budget_cost explore.budget_d_ff explore.cache
+    explore.cache_bytes explore.cache_heads explore.context_extension explore.context_extension_scores
+    explore.decoder explore.decoder_causality explore.decoder_training explore.feedforward
+    explore.interview_cards explore.interview_claims explore.interview_drills explore.interview_mock
+    explore.long_context explore.long_context_cost explore.long_context_live explore.long_context_retrieval
+    explore.norms explore.order explore.position_precision explore.positions explore.positions_shift
+    explore.real_model explore.real_model_heads explore.real_model_parts explore.relative_bias
+    explore.relative_bias_slopes explore.relative_bias_weights explore.residual explore.rope_layout
+    explore.rope_layout_heads explore.rope_scores explore.rope_scores_heads explore.rope_scores_spectrum
+    explore.stability explore.stability_live explore.stability_logits explore.stability_runs learn.activations
+    learn.budget learn.cache learn.context_extension learn.decoder learn.decoder_loss learn.drills_budget
+    learn.drills_context learn.drills_cost learn.drills_norms learn.feedforward learn.long_context learn.norms
+    learn.order learn.positions learn.real_model learn.relative_bias learn.residual learn.rope_layout
+    learn.rope_scores learn.stability
+    """.split()  # noqa: SIM905
 )
 
 
