@@ -14,7 +14,7 @@ import numpy as np
 from transformer_parts.language import Language
 
 #: The traits of a widget that hold words.
-_WORDS = ("description", "placeholder", "tooltip", "description_tooltip")
+_WORDS = ("description", "placeholder", "tooltip")
 
 _STYLE = MappingProxyType({"description_width": "8.5em"})
 _LAYOUT = MappingProxyType({"width": "auto", "min_width": "0"})
