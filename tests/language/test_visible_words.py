@@ -12,6 +12,7 @@ from visible_words import escaped
         "head_dim 128, n_kv_heads 8, Llama 2",
         "⟦the model <em>with</em>⟧ `some code`",
         "R(mθ)q, x < y",
+        "⟦token⟧ “ the”",
         '<progress class="any words" max="3"></progress>',
         "",
     ],
