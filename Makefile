@@ -9,7 +9,7 @@ START := notebooks/en/00_start_here.ipynb
 # The superuser of a container may start JupyterLab; nobody else needs the flag.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test test-fast oracles chromium model weights bench bench-browser bench-model notebooks stills site excerpt lint clean
+.PHONY: help lab test test-fast oracles chromium model weights bench bench-browser bench-model notebooks stills site words excerpt lint clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## */make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -86,6 +86,22 @@ model: $(VENV)/.installed ## fetch the real model's weights (90 MB) into weights
 
 site: $(VENV)/.installed ## build site/: every notebook as a page that needs no kernel and no network
 	$(BIN)/python tools/make_site.py
+
+# `make words LANGUAGE=de` begins a language; without it the catalogues that exist are brought up to date.
+LOCALE := lib/transformer_parts/language/locale
+words: $(VENV)/.installed ## bring the catalogues of words up to date and compile them; LANGUAGE=de begins one
+	@mkdir -p $(LOCALE)
+	$(BIN)/pybabel -q extract --no-default-keywords -k _ -k plural:1,2 -c Translators: --add-location file \
+	  --project transformer-parts -o $(LOCALE)/transformer_parts.pot lib/transformer_parts
+ifdef LANGUAGE
+	test -e $(LOCALE)/$(LANGUAGE) || \
+	  $(BIN)/pybabel -q init -D transformer_parts -i $(LOCALE)/transformer_parts.pot -d $(LOCALE) -l $(LANGUAGE)
+endif
+	for po in $(LOCALE)/*/LC_MESSAGES/*.po; do \
+	  test -e $$po || continue; \
+	  $(BIN)/pybabel -q update --no-fuzzy-matching --ignore-pot-creation-date -i $(LOCALE)/transformer_parts.pot -o $$po \
+	    -l $$(basename $$(dirname $$(dirname $$po))) && \
+	  $(BIN)/pybabel compile --statistics -i $$po -o $${po%po}mo || exit 1; done
 
 excerpt: weights ## write the committed excerpt and measurements of the real model anew
 	$(BIN)/python -m transformer_parts.models.make_excerpt

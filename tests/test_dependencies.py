@@ -47,6 +47,7 @@ ALL = MODEL | names(line for line in LINES if line and line[0] not in "#-")
 @pytest.mark.parametrize(
     ("folder", "declared"),
     [
+        ("lib/transformer_parts/language", LIBRARY),
         ("lib/transformer_parts/maths", LIBRARY),
         ("lib/transformer_parts/models", MODEL),
         ("lib/transformer_parts/runs", MODEL),

@@ -27,12 +27,13 @@ PLUMBING = (f"{PACKAGE}.maths.require", f"{PACKAGE}.maths.attention_blocks")
 # The rooms each room may import from, beside itself.
 MAY_IMPORT = MappingProxyType(
     {
+        "language": (),
         "maths": (),
-        "models": ("maths",),
-        "runs": ("maths", "models"),
-        "draw": ("maths", "models", "runs"),
-        "learn": ("maths", "models", "runs"),
-        "explore": ("maths", "models", "runs", "draw", "learn"),
+        "models": ("language", "maths"),
+        "runs": ("language", "maths", "models"),
+        "draw": ("language", "maths", "models", "runs"),
+        "learn": ("language", "maths", "models", "runs"),
+        "explore": ("language", "maths", "models", "runs", "draw", "learn"),
     }
 )
 

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from transformer_parts.explore.interview import html, line, notebook_link
+from transformer_parts.explore.prose import html, line, notebook_link
 from transformer_parts.learn.drills import DRILLS
 from transformer_parts.learn.interview_files import load_bank
 

@@ -9,7 +9,7 @@ import pytest
 
 from transformer_parts.learn import evidence, interview
 from transformer_parts.learn.interview import LEVELS
-from transformer_parts.learn.interview_files import load_bank
+from transformer_parts.learn.interview_files import load_bank, translated
 
 PROJECT = Path(__file__).parents[2]
 FOLDER = Path(interview.__file__).parent / "questions"
@@ -232,3 +232,43 @@ def test_the_readme_of_the_folder_shows_what_loads(tmp_path):
     assert len(bank.questions) == len(bank.claims) == 1
     bank.questions[0].filled()
     shutil.rmtree(tmp_path)
+
+
+# ---------------------------------------------------------------- languages
+
+
+def in_another_language(folder, change=lambda text: text):
+    """Return the bank with one file of the English folder, changed, in the place of a translation."""
+    (folder / "2_rope.toml").write_text(change((FOLDER / "en/2_rope.toml").read_text("utf-8")), "utf-8")
+    return translated(BANK, load_bank(folder))
+
+
+def test_a_translated_entry_takes_the_place_of_the_english_one(tmp_path):
+    bank = in_another_language(tmp_path, lambda text: text.replace("Explain RoPE", "Erkläre RoPE"))
+    changed = [(was, now) for was, now in zip(BANK.questions, bank.questions, strict=True) if was != now]
+    assert [(was.id, now.id) for was, now in changed] == [("rope-relative", "rope-relative")]
+    assert changed[0][1].question.startswith("Erkläre RoPE")
+    assert bank.claims == BANK.claims
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ('id = "rope-relative"', 'id = "rope-relativ"', "question rope-relativ: got an id that English lacks"),
+        ("holds = true", "holds = false", "holds: got False, want True, as in English"),
+        ('level = "core"', 'level = "depth"', "level: got 'depth', want 'core', as in English"),
+    ],
+)
+def test_a_translation_changes_texts_alone(tmp_path, old, new, complaint):
+    with pytest.raises(ValueError, match=re.escape(complaint)):
+        in_another_language(tmp_path, lambda text: text.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("folder", [path for path in sorted(FOLDER.iterdir()) if path.is_dir()], ids=lambda p: p.name)
+def test_a_folder_holds_entries_of_the_english_bank_alone(folder):
+    assert translated(BANK, load_bank(folder)).topics
+
+
+def test_a_bank_of_no_language_is_refused():
+    with pytest.raises(ValueError, match="language: got 'klingon', want one of 'en'"):
+        load_bank(language="klingon")

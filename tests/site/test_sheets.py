@@ -8,7 +8,8 @@ from playwright.sync_api import Page, expect
 from publish.formulas import mathml
 from publish.sheets import SEED, Texts, sheet
 
-from transformer_parts.explore.interview import ClaimRound, html
+from transformer_parts.explore.interview import ClaimRound
+from transformer_parts.explore.prose import html
 from transformer_parts.learn import evidence
 from transformer_parts.learn.drills import DRILLS
 from transformer_parts.learn.interview_files import load_bank

@@ -11,6 +11,11 @@ from types import MappingProxyType
 import ipywidgets as widgets
 import numpy as np
 
+from transformer_parts.language import Language
+
+#: The traits of a widget that hold words.
+_WORDS = ("description", "placeholder", "tooltip")
+
 _STYLE = MappingProxyType({"description_width": "8.5em"})
 _LAYOUT = MappingProxyType({"width": "auto", "min_width": "0"})
 
@@ -79,3 +84,23 @@ def choice(label: str, options: Sequence[str] | Mapping[str, object], value: obj
 def switch(label: str, value: bool = False) -> widgets.Checkbox:
     """Return a box to tick."""
     return widgets.Checkbox(value, description=label, indent=False, layout=dict(_LAYOUT))
+
+
+def translate(control: widgets.Widget, language: Language) -> None:
+    """Put the words of a control, the names of its options among them, into a language; its value stays what it is.
+
+    Options that are plain strings are their own values, so a menu of messages keeps its English values and shows the
+    translated ones.
+    """
+    for name in _WORDS:
+        words = getattr(control, name, None)
+        if words and language.text(words) != words:
+            setattr(control, name, language.text(words))
+    if not isinstance(control, widgets.Dropdown | widgets.SelectionSlider | widgets.RadioButtons | widgets.Select):
+        return
+    options = [(option, option) if isinstance(option, str) else option for option in control.options]
+    shown = [(language.text(label), value) for label, value in options]
+    if any(label != told for (label, _), (told, _) in zip(options, shown, strict=True)):
+        value = control.value
+        control.options = tuple(shown)
+        control.value = value

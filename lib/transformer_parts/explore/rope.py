@@ -9,6 +9,7 @@ from transformer_parts.draw.rope import Clocks, Plane, RopeClocksView, RopePlane
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
+from transformer_parts.language import _
 from transformer_parts.maths import attention, rope, rope_scores
 
 _WORKED = MappingProxyType(
@@ -25,16 +26,16 @@ _WORKED = MappingProxyType(
 class RopePlane(Panel[Plane]):
     """One pair of channels: query and key as arrows, each turned by its own position."""
 
-    alt = (
+    alt = _(
         "Left: the plane of one pair of channels, with query and key as dotted arrows before and solid arrows after"
         " their rotations. Right: the score against the offset n - m, the present offset marked."
     )
     still = "figures/rope_plane.png"
     presets = MappingProxyType(
         {
-            "By hand: m=1, n=2": {**_WORKED, "m": 1, "n": 2, "shift": 0},
-            "Same gap: m=4, n=5": {**_WORKED, "m": 4, "n": 5, "shift": 0},
-            "Same gap, other content": {**_WORKED, "m": 1, "n": 2, "shift": 0, "key_direction": 180.0},
+            _("By hand: m=1, n=2"): {**_WORKED, "m": 1, "n": 2, "shift": 0},
+            _("Same gap: m=4, n=5"): {**_WORKED, "m": 4, "n": 5, "shift": 0},
+            _("Same gap, other content"): {**_WORKED, "m": 1, "n": 2, "shift": 0, "key_direction": 180.0},
         }
     )
     play = "shift"
@@ -43,14 +44,16 @@ class RopePlane(Panel[Plane]):
 
     def make_controls(self):
         return {
-            "m": controls.integer("m, query at", 1, 0, 16),
-            "n": controls.integer("n, key at", 2, 0, 16),
-            "shift": controls.integer("move both by", 0, 0, 64),
-            "theta": controls.real("θ, rad per step", np.pi / 2, 0, 3.14, step=0.02, form=".3f", also=[np.pi]),
+            "m": controls.integer(_("m, query at"), 1, 0, 16),
+            "n": controls.integer(_("n, key at"), 2, 0, 16),
+            "shift": controls.integer(_("move both by"), 0, 0, 64),
+            "theta": controls.real(_("θ, rad per step"), np.pi / 2, 0, 3.14, step=0.02, form=".3f", also=[np.pi]),
             "query_length": controls.real("|q|", _WORKED["query_length"], 0, 2.5, step=0.05),
-            "query_direction": controls.real("∠q, degrees", _WORKED["query_direction"], -180, 180, step=2, form=".1f"),
+            "query_direction": controls.real(
+                _("∠q, degrees"), _WORKED["query_direction"], -180, 180, step=2, form=".1f"
+            ),
             "key_length": controls.real("|k|", _WORKED["key_length"], 0, 2.5, step=0.05),
-            "key_direction": controls.real("∠k, degrees", _WORKED["key_direction"], -180, 180, step=2, form=".1f"),
+            "key_direction": controls.real(_("∠k, degrees"), _WORKED["key_direction"], -180, 180, step=2, form=".1f"),
         }
 
     def make_view(self):
@@ -82,39 +85,39 @@ class RopePlane(Panel[Plane]):
         after = _inner_product(data.turned_query, data.turned_key)
         lengths = f"{number(np.linalg.norm(data.turned_query))}, {number(np.linalg.norm(data.turned_key))}"
         return [
-            Row("query turned, R(mθ)q", vector(data.turned_query), theme.QUERY),
-            Row("key turned, R(nθ)k", vector(data.turned_key), theme.KEY),
-            Row("their lengths, as before the turn", lengths),
-            Row("inner product before the turn", number(before)),
-            Row("inner product after it", number(after)),
-            Row("score: inner product / √2", number(data.score), theme.THIRD),
+            Row(_("query turned, R(mθ)q"), vector(data.turned_query), theme.QUERY),
+            Row(_("key turned, R(nθ)k"), vector(data.turned_key), theme.KEY),
+            Row(_("their lengths, as before the turn"), lengths),
+            Row(_("inner product before the turn"), number(before)),
+            Row(_("inner product after it"), number(after)),
+            Row(_("score: inner product / √2"), number(data.score), theme.THIRD),
         ]
 
 
 class RopeClocks(Panel[Clocks]):
     """All pairs of a head: each pair is a clock of its own speed, one hand for the query and one for the key."""
 
-    alt = (
+    alt = _(
         "A clock face for each pair of channels, fastest first. The long thin hand is the query's angle, the short"
         " thick one the key's; a face is gold where they agree and grey where they oppose."
     )
     still = "figures/rope_clocks.png"
     presets = MappingProxyType(
         {
-            "By hand: head_dim 4": {"head_dim": 4, "rope_base": 10000.0, "m": 1, "n": 3, "shift": 0},
-            "head_dim 128": {"head_dim": 128, "rope_base": 10000.0, "m": 5, "n": 8, "shift": 0},
-            "Far apart": {"head_dim": 128, "rope_base": 10000.0, "m": 0, "n": 512, "shift": 0},
+            _("By hand: head_dim 4"): {"head_dim": 4, "rope_base": 10000.0, "m": 1, "n": 3, "shift": 0},
+            _("head_dim 128"): {"head_dim": 128, "rope_base": 10000.0, "m": 5, "n": 8, "shift": 0},
+            _("Far apart"): {"head_dim": 128, "rope_base": 10000.0, "m": 0, "n": 512, "shift": 0},
         }
     )
     play = "shift"
 
     def make_controls(self):
         return {
-            "m": controls.integer("m, query at", 5, 0, 512),
-            "n": controls.integer("n, key at", 8, 0, 512),
-            "shift": controls.integer("move both by", 0, 0, 512),
+            "m": controls.integer(_("m, query at"), 5, 0, 512),
+            "n": controls.integer(_("n, key at"), 8, 0, 512),
+            "shift": controls.integer(_("move both by"), 0, 0, 512),
             "head_dim": controls.integer("head_dim", 128, 2, 256, step=2),
-            "rope_base": controls.power("base", 10000.0, 10, 1e7, form=",.0f", also=[5e5]),
+            "rope_base": controls.power(_("base"), 10000.0, 10, 1e7, form=",.0f", also=[5e5]),
         }
 
     def make_view(self):
@@ -131,12 +134,15 @@ class RopeClocks(Panel[Clocks]):
     def rows(self, data):
         turns = rope.wavelengths(data.inv_freq)
         return [
-            Row("fastest pair, θ₀ in rad per position", number(data.inv_freq[0])),
-            Row("slowest pair, θ in rad per position", number(data.inv_freq[-1], 8)),
-            Row("positions for a whole turn, fastest", number(turns[0], 2)),
-            Row("positions for a whole turn, slowest", number(turns[-1], 2)),
-            Row("turned apart by (n − m)·θ, fastest pair", f"{number(data.key_angles[0] - data.query_angles[0])} rad"),
-            Row("mean of cos((n − m)·θ) over the pairs", number(data.alignment.mean()), theme.THIRD),
+            Row(_("fastest pair, θ₀ in rad per position"), number(data.inv_freq[0])),
+            Row(_("slowest pair, θ in rad per position"), number(data.inv_freq[-1], 8)),
+            Row(_("positions for a whole turn, fastest"), number(turns[0], 2)),
+            Row(_("positions for a whole turn, slowest"), number(turns[-1], 2)),
+            Row(
+                _("turned apart by (n − m)·θ, fastest pair"),
+                _("{angle} rad", angle=number(data.key_angles[0] - data.query_angles[0])),
+            ),
+            Row(_("mean of cos((n − m)·θ) over the pairs"), number(data.alignment.mean()), theme.THIRD),
         ]
 
 

@@ -1,5 +1,7 @@
 """The contract of an exercise: a task, a right answer, and the wrong answers that people give.
 
+Tasks, hints and messages are messages of `transformer_parts.language`; they are translated when they are shown.
+
 A checker runs the reader's function on inputs that the reader has not seen.  Where the result is wrong it is compared
 with what each known mistake gives on the same inputs, and the mistake is named.
 """
@@ -11,6 +13,7 @@ from html import escape
 
 import numpy as np
 
+from transformer_parts.language import _, language
 from transformer_parts.maths import require
 
 
@@ -52,7 +55,7 @@ class Verdict:
     mistake: str | None = None
 
     def __repr__(self) -> str:
-        return f"{'✓' if self.passed else '✗'} {self.message}"
+        return f"{'✓' if self.passed else '✗'} {language().text(self.message)}"
 
     def _repr_html_(self) -> str:
         return f'<p role="status">{escape(repr(self))}</p>'
@@ -86,14 +89,14 @@ class Exercise:
     tolerance: float = 1e-9
 
     def hint(self, step: int = 1) -> str:
-        """Return hint number `step`, counted from 1.
+        """Return hint number `step`, counted from 1, in the reader's language.
 
         Raises
         ------
         ValueError
             If there is no such hint.
         """
-        return self.hints[require.integer("step", step, maximum=len(self.hints)) - 1]
+        return language().text(self.hints[require.integer("step", step, maximum=len(self.hints)) - 1])
 
     def check(self, function: Callable, *, seed: int | None = None, cases: int = 8) -> Verdict:
         """Run the reader's function on unseen inputs and say what was found.
@@ -120,16 +123,21 @@ class Exercise:
         if not callable(function):
             raise require.refusal("function", repr(function), "a function to check")
         rng = np.random.default_rng(seed)
-        inputs = [self.inputs(rng) for _ in range(require.integer("cases", cases))]
+        inputs = [self.inputs(rng) for _case in range(require.integer("cases", cases))]
         results, narrow = [], False
         for arguments in inputs:
             given = _copies(arguments)
             try:
                 result = function(*given)
             except (Exception, SystemExit) as error:  # whatever the reader's code raises is an answer to the reader
-                return Verdict(False, f"Your function stopped with {type(error).__name__}: {error}{_line_of(error)}")
+                return Verdict(
+                    False,
+                    _("Your function stopped with {what}{where}", what=_described(error), where=_line_of(error)),
+                )
             if not all(map(_same, given, arguments)):
-                return Verdict(False, "Your function changed its input in place; return a new array.", "input changed")
+                return Verdict(
+                    False, _("Your function changed its input in place; return a new array."), "input changed"
+                )
             wanted = np.asarray(self.solution(*_copies(arguments)))
             refusal = _refusal(result, wanted)
             if refusal:
@@ -138,23 +146,31 @@ class Exercise:
             narrow |= np.asarray(result).dtype in (np.float16, np.float32)
         worst = max(float(np.abs(result - wanted).max()) for result, wanted in results)
         if worst <= self.tolerance:
-            return Verdict(True, f"Right on {cases} unseen inputs; largest difference {worst:.1e}.")
+            return Verdict(
+                True, _("Right on {cases} unseen inputs; largest difference {worst:.1e}.", cases=cases, worst=worst)
+            )
         for mistake in self.mistakes:
             made = [np.asarray(mistake.function(*_copies(arguments))) for arguments in inputs]
             pairs = zip(results, made, strict=True)
-            if all(m.shape == r.shape and np.abs(r - m).max() <= self.tolerance for (r, _), m in pairs):
+            if all(m.shape == r.shape and np.abs(r - m).max() <= self.tolerance for (r, _wanted), m in pairs):
                 return Verdict(False, mistake.message, mistake.name)
-        largest = max(float(np.abs(wanted).max()) for _, wanted in results)
+        largest = max(float(np.abs(wanted).max()) for _result, wanted in results)
         if narrow and worst <= 1e-5 * largest:
-            return Verdict(False, f"Almost: differences up to {worst:.1e}. Compute in float64.", "precision")
-        return Verdict(False, f"Not yet: the largest difference from the right result is {worst:.3g}.")
+            return Verdict(
+                False, _("Almost: differences up to {worst:.1e}. Compute in float64.", worst=worst), "precision"
+            )
+        return Verdict(False, _("Not yet: the largest difference from the right result is {worst:.3g}.", worst=worst))
 
 
 def _line_of(error: BaseException) -> str:
     """Return where the reader's own code stopped: the innermost line of the cell or file it began in."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
     lines = [frame.lineno for frame in frames if frame.filename == frames[0].filename]
-    return f" (line {lines[-1]} of its cell)" if lines else ""
+    return _(" (line {line} of its cell)", line=lines[-1]) if lines else ""
+
+
+def _described(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 def _copies(arguments: tuple) -> tuple:
@@ -168,18 +184,24 @@ def _same(one: object, other: object) -> bool:
 def _refusal(result: object, wanted: np.ndarray) -> Verdict | None:
     """Return what is wrong with the kind of a result, whatever its numbers."""
     if result is None or result is Ellipsis:
-        return Verdict(False, "Nothing came back yet: let your function return its result.", "nothing returned")
-    no_numbers = Verdict(False, f"Your function returned {type(result).__name__}, want numbers.", "no numbers")
+        return Verdict(False, _("Nothing came back yet: let your function return its result."), "nothing returned")
+    no_numbers = Verdict(
+        False, _("Your function returned {name}, want numbers.", name=type(result).__name__), "no numbers"
+    )
     try:
         if np.iscomplexobj(result):
-            return Verdict(False, "Your function returned complex numbers, want real ones.", "complex")
+            return Verdict(False, _("Your function returned complex numbers, want real ones."), "complex")
         if np.asarray(result).dtype.kind not in "biufO":  # text and dates would be read as numbers
             return no_numbers
         numbers = np.asarray(result, dtype=float)
     except Exception:  # a result may be an object that does anything when it is read
         return no_numbers
     if numbers.shape != wanted.shape:
-        return Verdict(False, f"Your result has shape {numbers.shape}, want {wanted.shape}.", "shape")
+        return Verdict(
+            False,
+            _("Your result has shape {got}, want {wanted}.", got=numbers.shape, wanted=wanted.shape),
+            "shape",
+        )
     if not np.isfinite(numbers).all():
-        return Verdict(False, "Your result holds NaN or infinity.", "not finite")
+        return Verdict(False, _("Your result holds NaN or infinity."), "not finite")
     return None

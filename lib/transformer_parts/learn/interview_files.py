@@ -1,6 +1,7 @@
-"""Reads the bank of interview questions and of statements to judge from the files in ``questions/``.
+"""Reads the bank of interview questions and of statements to judge from ``questions/``.
 
-One TOML file holds one topic: ``topic``, any number of ``[[questions]]`` and of ``[[claims]]``.  `QUESTION_FIELDS` and
+Each language has a folder there; an entry has the same id in all of them, and English has every entry.  One TOML file
+holds one topic: ``topic``, any number of ``[[questions]]`` and of ``[[claims]]``.  `QUESTION_FIELDS` and
 `CLAIM_FIELDS` say what each has; `questions/README.md` shows one of each.  Texts are written in a small part of
 Markdown, with LaTeX between dollar signs.  ``<<name:format>>`` in a text stands for a number that the entry's evidence
 function computes when the text is shown, so that no number is typed that the library can compute.
@@ -9,11 +10,14 @@ function computes when the text is shown, so that no number is typed that the li
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
 
+from transformer_parts import language as languages
+from transformer_parts.language import Language, Message
 from transformer_parts.learn import evidence
 from transformer_parts.learn.interview import LEVELS, Bank, Claim, FollowUp, Question
 from transformer_parts.maths import require
@@ -42,14 +46,23 @@ OPTIONAL = ("everybody_asks",)
 _KINDS = MappingProxyType({str: "text", bool: "true or false", list: "a list"})
 
 
-def load_bank(folder: Traversable | Path | None = None) -> Bank:
-    """Read all TOML files of a folder, by default those of the library.
+def load_bank(folder: Traversable | Path | None = None, *, language: str | Language | None = None) -> Bank:
+    """Read all TOML files of a folder, by default the library's own in a language.
+
+    What a language's folder lacks stays English.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        Where the files are; ``questions/en`` and the language's own beside it if not given.
+    language : str or Language, optional
+        As `transformer_parts.language.language` takes it.
 
     Raises
     ------
     ValueError
-        If a file is no TOML or an entry lacks something, has too much, or names what is not there.  The message names
-        file, entry and field.
+        If a file is no TOML or an entry lacks something, has too much, or names what is not there; the message names
+        file, entry and field.  If there is no such language.
 
     Examples
     --------
@@ -57,7 +70,60 @@ def load_bank(folder: Traversable | Path | None = None) -> Bank:
     >>> sum(question.everybody_asks for question in bank.questions)
     10
     """
-    folder = files(__package__).joinpath("questions") if folder is None else folder
+    if folder is not None:
+        return _read(folder)
+    spoken, every = languages.language(language), files(__package__).joinpath("questions")
+    bank, own = _read(every.joinpath("en")), every.joinpath(spoken.name)
+    if spoken.name != "en" and own.is_dir():
+        bank = translated(bank, _read(own))
+    if spoken.name == languages.PSEUDO:
+        bank = Bank(
+            tuple(_each_text(question, spoken) for question in bank.questions),
+            tuple(_each_text(claim, spoken) for claim in bank.claims),
+        )
+    return bank
+
+
+def translated(english: Bank, other: Bank) -> Bank:
+    """Return the English bank with the entries that another language has in their places.
+
+    Raises
+    ------
+    ValueError
+        If the other bank has an entry that English lacks, or one whose level, evidence, notebook or truth differ.
+    """
+    return Bank(
+        _in_place("question", english.questions, other.questions, ("level", "everybody_asks", "evidence", "notebook")),
+        _in_place("claim", english.claims, other.claims, ("holds", "evidence", "notebook")),
+    )
+
+
+def _in_place(kind: str, english: tuple, others: tuple, same: tuple[str, ...]) -> tuple:
+    own = {entry.id: entry for entry in others}
+    if unknown := sorted(own.keys() - {entry.id for entry in english}):
+        raise require.refusal(f"{kind} {unknown[0]}", "an id that English lacks", "the ids of questions/en")
+    for entry in english:
+        for name in same:
+            wanted, got = getattr(entry, name), getattr(own.get(entry.id, entry), name)
+            if got != wanted:
+                raise require.refusal(f"{kind} {entry.id}, {name}", repr(got), f"{wanted!r}, as in English")
+    return tuple(own.get(entry.id, entry) for entry in english)
+
+
+def _each_text(entry: Question | Claim, spoken: Language) -> Question | Claim:
+    """Return an entry with each of its texts as a message in a language, which marks it where it is the pseudo one."""
+    names = ("topic", "question", "short", "whiteboard", "wrong", "refuted", "statement", "shown")
+    texts = {name: spoken.text(Message(getattr(entry, name))) for name in names if hasattr(entry, name)}
+    if isinstance(entry, Question):
+        texts["sources"] = tuple(spoken.text(Message(source)) for source in entry.sources)
+        texts["follow_ups"] = tuple(
+            FollowUp(spoken.text(Message(item.question)), spoken.text(Message(item.answer)))
+            for item in entry.follow_ups
+        )
+    return replace(entry, **texts)
+
+
+def _read(folder: Traversable | Path) -> Bank:
     questions, claims = [], []
     for file in sorted((item for item in folder.iterdir() if item.name.endswith(".toml")), key=lambda item: item.name):
         try:

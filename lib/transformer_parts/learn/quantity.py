@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
+from transformer_parts.language import _, plural
 from transformer_parts.maths import require
 
 _DECIMAL = MappingProxyType({"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12})
@@ -64,6 +65,20 @@ class Given:
     step: Fraction
 
 
+class UnreadableError(ValueError):
+    """An answer that cannot be read.
+
+    Attributes
+    ----------
+    words : Message
+        What was got and what is wanted, for the reader.
+    """
+
+    def __init__(self, got: str, wanted: str):
+        super().__init__(f"answer: got {got}, want {wanted}")
+        self.words = _("Got {got}, want {wanted}.", got=got, wanted=wanted)
+
+
 def read(text: str, kind: str, count: int = 1) -> tuple[Given, ...]:
     """Return the numbers of a typed answer.
 
@@ -72,7 +87,7 @@ def read(text: str, kind: str, count: int = 1) -> tuple[Given, ...]:
 
     Raises
     ------
-    ValueError
+    UnreadableError
         If there are not `count` numbers, or something else stands there.
 
     Examples
@@ -84,28 +99,27 @@ def read(text: str, kind: str, count: int = 1) -> tuple[Given, ...]:
     """
     units = UNITS[require.one_of("kind", kind, UNITS)]
     if len(text) > LONGEST:
-        raise require.refusal("answer", f"{len(text)} letters", f"at most {LONGEST}")
+        raise UnreadableError(_("{n} letters", n=len(text)), _("at most {most}", most=LONGEST))
     # A raised exponent is told from the digits before it by the ^ put in its place.
     plain = re.sub(r"10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"10^\1", text).translate(_RAISED).strip().strip("()[]{}").strip()
     plain = plain.replace("\u202f", "").replace("\u2009", "").replace("\N{NO-BREAK SPACE}", " ")
     pieces = [plain] if count == 1 else [piece for piece in re.split(r"[;,\s]+", plain) if piece]
     if len(pieces) != count or not plain:
-        wanted = "a number" if count == 1 else f"{count} numbers, separated by commas"
-        raise require.refusal("answer", repr(text), wanted)
+        raise UnreadableError(repr(text), plural("a number", "{n} numbers, separated by commas", count))
     return tuple(_read_one(piece, text, units) for piece in pieces)
 
 
 def _read_one(piece: str, text: str, units: MappingProxyType) -> Given:
     match = _NUMBER.fullmatch(piece)
     if match is None or (match["divisor"] and int(match["divisor"]) == 0):
-        raise require.refusal("answer", repr(text), "numbers, such as 12.5, -3 or 1.2e9")
+        raise UnreadableError(repr(text), _("numbers, such as 12.5, -3 or 1.2e9"))
     if match["unit"] not in units:
         known = ", ".join(filter(None, units))
-        raise require.refusal("answer", f"the unit {match['unit']}", f"one of {known}, or none")
+        raise UnreadableError(_("the unit {unit}", unit=match["unit"]), _("one of {known}, or none", known=known))
     digits = re.sub("[,_]", "", match["digits"])
     power = int(match["power"] or match["ten"] or 0)
     if abs(power) > 30:
-        raise require.refusal("answer", repr(text), "a power of ten up to 30")
+        raise UnreadableError(repr(text), _("a power of ten up to 30"))
     factor = units[match["unit"]] * Fraction(10) ** power
     value = Fraction(digits if digits != "." else "0") * factor / int(match["divisor"] or 1)
     if match["divisor"]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths import attention, rope
 
@@ -33,59 +34,69 @@ def _lengths_changed(x, position, rope_base):
 
 
 ROTATE = Exercise(
-    task="rotate(x, position, rope_base): turn the neighbouring pairs (0, 1), (2, 3) … of the vector x",
+    task=_("rotate(x, position, rope_base): turn the neighbouring pairs (0, 1), (2, 3) … of the vector x"),
     solution=_solution,
     inputs=_inputs,
     mistakes=(
-        Mistake("identity", lambda x, position, rope_base: x, "Your function returns x as it was: nothing turned."),
+        Mistake("identity", lambda x, position, rope_base: x, _("Your function returns x as it was: nothing turned.")),
         Mistake(
             "negative angle",
             _with_angle(lambda p, theta, base, d: -p * theta),
-            "You turn clockwise. Counter-clockwise is (a·cos − b·sin, a·sin + b·cos): look at the sign of the sines.",
+            _(
+                "You turn clockwise. Counter-clockwise is (a·cos − b·sin, a·sin + b·cos): look at the sign of the"
+                " sines."
+            ),
         ),
         Mistake(
             "positions from 1",
             _with_angle(lambda p, theta, base, d: (p + 1) * theta),
-            "You turn by one position too many: positions count from 0, and the vector at 0 is not turned.",
+            _("You turn by one position too many: positions count from 0, and the vector at 0 is not turned."),
         ),
         Mistake(
             "position squared",
             _with_angle(lambda p, theta, base, d: p**2 * theta),
-            "Your angle grows with the square of the position; it is position times frequency, so that differences of"
-            " positions become differences of angles.",
+            _(
+                "Your angle grows with the square of the position; it is position times frequency, so that differences"
+                " of"
+                " positions become differences of angles."
+            ),
         ),
         Mistake(
             "halves instead of neighbours",
             lambda x, position, rope_base: rope.rotate(x[None], [position], rope_base=rope_base, layout="split")[0],
-            "You paired channel i with channel i + d/2: that is the split layout. Here pairs are neighbours.",
+            _("You paired channel i with channel i + d/2: that is the split layout. Here pairs are neighbours."),
         ),
         Mistake(
             "one frequency for all pairs",
             _with_angle(lambda p, theta, base, d: p * np.ones_like(theta)),
-            "You turn every pair by the same angle. Pair i has the frequency base^(−2i/d): later pairs turn slower.",
+            _("You turn every pair by the same angle. Pair i has the frequency base^(−2i/d): later pairs turn slower."),
         ),
         Mistake(
             "exponent without the 2",
             _with_angle(lambda p, theta, base, d: p * base ** (-np.arange(d // 2) / d)),
-            "Your exponent is i/d with i counting pairs; it is 2i/d, so that the exponents run from 0 to almost 1.",
+            _("Your exponent is i/d with i counting pairs; it is 2i/d, so that the exponents run from 0 to almost 1."),
         ),
         Mistake(
             "degrees",
             _with_angle(lambda p, theta, base, d: np.radians(p * theta)),
-            "You took the angle for degrees; position times frequency is in radians already.",
+            _("You took the angle for degrees; position times frequency is in radians already."),
         ),
         Mistake(
             "a plus sign in both rows",
             _lengths_changed,
-            "Both rows of your matrix have a plus sign: that changes lengths. One of the two sines is negative.",
+            _("Both rows of your matrix have a plus sign: that changes lengths. One of the two sines is negative."),
         ),
     ),
     hints=(
-        "How many pairs has a vector of d channels, and what is the angle of pair i at this position?",
-        "x[0::2] and x[1::2] are the first and second channels of all pairs; the angles are"
-        " position · base^(−2i/d), i = 0 … d/2 − 1.",
-        "Turn with (a·cos − b·sin, a·sin + b·cos) and put the two results back into every other channel of an array"
-        " like x.",
+        _("How many pairs has a vector of d channels, and what is the angle of pair i at this position?"),
+        _(
+            "x[0::2] and x[1::2] are the first and second channels of all pairs; the angles are"
+            " position · base^(−2i/d), i = 0 … d/2 − 1."
+        ),
+        _(
+            "Turn with (a·cos − b·sin, a·sin + b·cos) and put the two results back into every other channel of an array"
+            " like x."
+        ),
     ),
 )
 
@@ -107,46 +118,52 @@ def _score_inputs(rng):
 
 
 SCORE = Exercise(
-    task="score(query, key, m, n, theta): the scaled score of one pair of channels, query at m, key at n",
+    task=_("score(query, key, m, n, theta): the scaled score of one pair of channels, query at m, key at n"),
     solution=_score_solution,
     inputs=_score_inputs,
     mistakes=(
         Mistake(
             "missing scale",
             _score_with(lambda m, n, t: m * t, lambda m, n, t: n * t, scale=1.0),
-            "The inner product is right; the score divides it by √head_dim, here √2.",
+            _("The inner product is right; the score divides it by √head_dim, here √2."),
         ),
         Mistake(
             "scaled by head_dim",
             _score_with(lambda m, n, t: m * t, lambda m, n, t: n * t, scale=0.5),
-            "You divide by head_dim; the score divides by its square root.",
+            _("You divide by head_dim; the score divides by its square root."),
         ),
         Mistake(
             "no rotation",
             _score_with(lambda m, n, t: 0, lambda m, n, t: 0),
-            "Positions make no difference in your score: nothing was turned, or both by the same angle. Query and key"
-            " stand at m and at n.",
+            _(
+                "Positions make no difference in your score: nothing was turned, or both by the same angle. Query and"
+                " key"
+                " stand at m and at n."
+            ),
         ),
         Mistake(
             "only the query turned",
             _score_with(lambda m, n, t: m * t, lambda m, n, t: 0),
-            "Only the query was turned, so your score depends on m and not on n − m. Turn the key by n·θ too.",
+            _("Only the query was turned, so your score depends on m and not on n − m. Turn the key by n·θ too."),
         ),
         Mistake(
             "only the key turned, by its own position",
             _score_with(lambda m, n, t: 0, lambda m, n, t: n * t),
-            "Only the key was turned, so your score depends on n and not on n − m. Turn the query by m·θ too.",
+            _("Only the key was turned, so your score depends on n and not on n − m. Turn the query by m·θ too."),
         ),
         Mistake(
             "opposite senses",
             _score_with(lambda m, n, t: m * t, lambda m, n, t: -n * t),
-            "Query and key turn in opposite senses, so your score depends on n + m.",
+            _("Query and key turn in opposite senses, so your score depends on n + m."),
         ),
     ),
     hints=(
-        "Turn the query by m·θ and the key by n·θ, then compare them.",
-        "The inner product of the turned vectors depends on (n − m)·θ alone: turning only the key by that does it too.",
-        "Do not forget 1/√head_dim; one pair has head_dim 2.",
+        _("Turn the query by m·θ and the key by n·θ, then compare them."),
+        _(
+            "The inner product of the turned vectors depends on (n − m)·θ alone: turning only the key by that does it"
+            " too."
+        ),
+        _("Do not forget 1/√head_dim; one pair has head_dim 2."),
     ),
 )
 
@@ -166,42 +183,50 @@ def _attend_inputs(rng):
 
 
 ATTEND = Exercise(
-    task="attend(query, key, value, inv_freq): causal attention of one head with RoPE, arrays of shape (L, head_dim)",
+    task=_(
+        "attend(query, key, value, inv_freq): causal attention of one head with RoPE, arrays of shape (L, head_dim)"
+    ),
     solution=_attend,
     inputs=_attend_inputs,
     mistakes=(
         Mistake(
             "V rotated",
             lambda q, k, v, f: _attend(q, k, v, f, turn=(True, True, True)),
-            "You turned the values too. Positions belong to the comparison of query and key; the values are mixed as"
-            " they are.",
+            _(
+                "You turned the values too. Positions belong to the comparison of query and key; the values are mixed"
+                " as"
+                " they are."
+            ),
         ),
         Mistake(
             "no rotation",
             lambda q, k, v, f: _attend(q, k, v, f, turn=(False, False, False)),
-            "Nothing was turned: this is attention without positions.",
+            _("Nothing was turned: this is attention without positions."),
         ),
         Mistake(
             "only the query turned",
             lambda q, k, v, f: _attend(q, k, v, f, turn=(True, False, False)),
-            "Only the query was turned: the scores depend on m alone, not on n − m.",
+            _("Only the query was turned: the scores depend on m alone, not on n − m."),
         ),
         Mistake(
             "missing scale",
             lambda q, k, v, f: _attend(q, k, v, f, scale=1.0),
-            "The scores were not divided by √head_dim.",
+            _("The scores were not divided by √head_dim."),
         ),
         Mistake(
             "no causal mask",
             lambda q, k, v, f: attention.attention(
                 *(rope.rotate(x, np.arange(len(x)), inv_freq=f)[None] for x in (q, k)), v[None]
             )[0],
-            "Your queries see later keys: the causal mask is missing.",
+            _("Your queries see later keys: the causal mask is missing."),
         ),
     ),
     hints=(
-        "Turn query and key by their positions 0 … L − 1, leave the values alone.",
-        "Scores are turned_query @ turned_key.T / √head_dim; entries above the diagonal become −∞ before the softmax.",
-        "The softmax runs over the keys: each row of weights sums to 1. Then weights @ value.",
+        _("Turn query and key by their positions 0 … L − 1, leave the values alone."),
+        _(
+            "Scores are turned_query @ turned_key.T / √head_dim; entries above the diagonal become −∞ before the"
+            " softmax."
+        ),
+        _("The softmax runs over the keys: each row of weights sums to 1. Then weights @ value."),
     ),
 )

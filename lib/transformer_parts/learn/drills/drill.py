@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from transformer_parts.language import _, join
 from transformer_parts.learn import quantity
 from transformer_parts.learn.exercise import Verdict
 from transformer_parts.maths import require
@@ -87,7 +88,7 @@ class Drill:
         if seed is not None:
             seed = require.integer("seed", seed, minimum=0)
         rng = np.random.default_rng(seed)
-        for _ in range(_MOST_DRAWS):
+        for _draw in range(_MOST_DRAWS):
             values = MappingProxyType(dict(self.draw(rng)))
             case = Case(
                 self,
@@ -128,7 +129,7 @@ class Case:
     @property
     def working(self) -> str:
         """The way to the answer, and the answer."""
-        return f"{self.drill.working(**self.values)} = **{self.shown}**"
+        return _("{working} = **{answer}**", working=self.drill.working(**self.values), answer=self.shown)
 
     @property
     def shown(self) -> str:
@@ -154,20 +155,19 @@ class Case:
         """Return what is to be said of a typed answer.  One that cannot be read is told so and is no mistake."""
         try:
             given = quantity.read(text, self.drill.kind, len(self.right))
-        except ValueError as error:
-            words = str(error).removeprefix("answer: ")
-            return Verdict(False, f"{words[0].upper()}{words[1:]}.", "unreadable")
+        except quantity.UnreadableError as error:
+            return Verdict(False, error.words, "unreadable")
         if self._is(given, self.right):
-            return Verdict(True, f"Right: {self.shown}.")
+            return Verdict(True, _("Right: {shown}.", shown=self.shown))
         for slip, numbers in zip(self.drill.slips, self.slipped, strict=True):
             if self._is(given, numbers):
                 return Verdict(False, slip.message, slip.name)
         values = tuple(number.value for number in given)
         if _distance(values, self.right) <= 4 * quantity.TOLERANCE * _size(self.right):
-            return Verdict(False, "Close. Carry more digits on the way, and give those that you have.", "rounding")
+            return Verdict(False, _("Close. Carry more digits on the way, and give those that you have."), "rounding")
         if _distance(tuple(-value for value in values), self.right) <= quantity.TOLERANCE * _size(self.right):
-            return Verdict(False, "The size is right, the sign is not.", "sign")
-        return Verdict(False, "Not yet, and none of the known slips gives this.")
+            return Verdict(False, _("The size is right, the sign is not."), "sign")
+        return Verdict(False, _("Not yet, and none of the known slips gives this."))
 
     def _is(self, given: Sequence[quantity.Given], numbers: Numbers) -> bool:
         size = _size(numbers)
@@ -193,8 +193,9 @@ def _distance(one: Numbers, other: Numbers) -> Fraction:
 
 
 def _shown(numbers: Numbers, kind: str) -> str:
-    text = ", ".join(_printed(number, kind) for number in numbers)
-    return text if len(numbers) == 1 else f"({text})"
+    if len(numbers) == 1:
+        return _printed(numbers[0], kind)
+    return _("({numbers})", numbers=join(", ", [_printed(number, kind) for number in numbers]))
 
 
 def _printed(number: Fraction, kind: str) -> str:
@@ -206,5 +207,5 @@ def _printed(number: Fraction, kind: str) -> str:
     if kind == "bytes":
         for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
             if number >= size:
-                return f"{whole} bytes ({float(number / size):.4g} {unit})"
+                return _("{count} bytes ({rounded:.4g} {unit})", count=whole, rounded=float(number / size), unit=unit)
     return whole

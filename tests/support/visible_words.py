@@ -1,0 +1,61 @@
+"""Finds words that a reader would see and that did not come through the seam for words.
+
+Under the pseudo-language everything translated stands in ⟦ ⟧, so a word outside of the brackets has escaped.
+"""
+
+import re
+from html.parser import HTMLParser
+
+#: Words that are the same in every language: models, methods, optimizers, units, dtypes, and what numbers may print as.
+ALLOWED = frozenset(
+    """
+    Llama Mistral Qwen Gemma Phi GPT BERT BLOOM MPT PaLM SmolLM2 GPTJ NeoX OLMo DeepSeek Falcon Whisper RoPE
+    ALiBi YaRN NTK LongRoPE NoPE XPos RMSNorm LayerNorm DeepNorm DeepNet BatchNorm SwiGLU GeGLU ReGLU GLU ReLU
+    GELU SiLU Swish AdamW Adam SGD MHA MQA GQA MLA KV FFN Post Pre LN RMS FLOP FLOPs TFLOP GFLOP bytes kB MB
+    GB TB KiB MiB GiB TiB rad ms px float64 float32 float16 bfloat16 fp32 fp16 bf16 int8 nan inf True False
+    None sin cos exp log ln max min softmax sqrt arXiv
+    """.split()  # noqa: SIM905
+)
+#: Attributes that are read aloud or shown.
+SHOWN_ATTRIBUTES = ("alt", "title", "aria-label", "placeholder")
+HIDDEN_TAGS = ("code", "style", "script", "pre")
+_TOKEN = re.compile(r"[A-Za-zÀ-ɏ][\wÀ-ɏ]*")
+
+
+class _Shown(HTMLParser):
+    """Collects what is shown of an HTML text."""
+
+    def __init__(self):
+        super().__init__()
+        self.pieces: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag, attrs):
+        self._hidden += tag in HIDDEN_TAGS
+        self.pieces += [f"\n{value}\n" for name, value in attrs if name in SHOWN_ATTRIBUTES and value]
+
+    def handle_endtag(self, tag):
+        self._hidden -= tag in HIDDEN_TAGS
+
+    def handle_data(self, data):
+        if not self._hidden:
+            self.pieces.append(data)
+
+
+def escaped(text: str, *, allowed: frozenset[str] = ALLOWED, html: bool = True) -> list[str]:
+    """Return the words of HTML, Markdown or plain text, in order, that stand outside of ⟦ ⟧.
+
+    A word has two Latin letters in a row.  Names with an underscore are names used in code, and so is what stands in
+    ``<code>`` or between backticks.  What stands in “ ” is data: tokens of a text, shown as they are.
+    """
+    if html:
+        shown = _Shown()
+        shown.feed(text)
+        shown.close()
+        text = "".join(shown.pieces)
+    bare = re.sub(r"`[^`]*`", " ", re.sub(r"⟦[^⟦⟧]*⟧|“[^“”]*”", " ", text))
+    return [
+        token
+        for token in _TOKEN.findall(bare)
+        if "_" not in token and token not in allowed and re.search(r"[A-Za-zÀ-ɏ]{2}", token)
+    ]
