@@ -51,8 +51,8 @@ class Component:
     #: Sentence that follows the message of an error.
     after_error: str = ""
 
-    def __init__(self, *, language: str | None = None):
-        self.language = language
+    def __init__(self, *, language: str | Language | None = None):
+        self.language = languages.language(language)
         self.status = widgets.HTML()
         self.error: Exception | None = None
 
@@ -61,7 +61,7 @@ class Component:
 
         Text that is already in the reader's language is returned as it is, so that a text may pass more than once.
         """
-        return message
+        return self.language.text(message)
 
     def say(self, message: str, *, kind: str = "") -> None:
         """Put a message, which may contain Markdown, into the status line; `kind` "right" or "wrong" marks it."""
@@ -73,8 +73,10 @@ class Component:
     def report(self, error: Exception, *, state: object = None) -> None:
         """Log an error with the state that it happened in, and put its message into the status line."""
         logger.error("%s failed; state: %s", type(self).__name__, state, exc_info=error)
-        messages = (str(error) or type(error).__name__, self.after_error)
-        text = "<br>".join(escape(self.translate(message)) for message in messages if message)
+        # An error raised with a message is for the reader; the text of any other is the library's own, in English.
+        message = error.args[0] if error.args and isinstance(error.args[0], Message) else None
+        said = escape(self.translate(message)) if message else f"<code>{escape(str(error) or type(error).__name__)}</code>"
+        text = "<br>".join(filter(None, [said, escape(self.translate(self.after_error))]))
         self.status.value = f'<p class="tp-status" role="alert">{text}</p>'
         self.error = error
 
@@ -130,11 +132,11 @@ class ViewComponent(Component, ABC, Generic[Data]):
         What picture and table show.
     """
 
-    def __init__(self, *, language: str | None = None):
+    def __init__(self, *, language: str | Language | None = None):
         super().__init__(language=language)
         self.controls = self.make_controls()
         for control in self.controls.values():
-            control.description = self.translate(control.description)
+            controls.translate(control, self.language)
         self.view = self.make_view()
         width = str(self.view.size[0])
         self.picture = Picture(format=frame.LIVE_FORMAT, width=width, tooltip=self.translate(self.alt))

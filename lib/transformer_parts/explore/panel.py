@@ -13,6 +13,7 @@ from traitlets import TraitError
 from transformer_parts.explore.ahead import Ahead
 from transformer_parts.explore.component import ViewComponent
 from transformer_parts.explore.front_end import FrontEnd
+from transformer_parts.language import _
 from transformer_parts.maths import require
 
 Data = TypeVar("Data")
@@ -54,7 +55,7 @@ class Panel(ViewComponent[Data]):
     #: Name of the whole-number control that the play button moves, and its milliseconds per step.
     play: str | None = None
     play_interval: int = 120
-    after_error = "Showing the last valid setting."
+    after_error = _("Showing the last valid setting.")
 
     def __init__(self, *, language: str | None = None):
         super().__init__(language=language)
@@ -182,7 +183,7 @@ class Panel(ViewComponent[Data]):
 
     def make_side(self) -> list[widgets.Widget]:
         """Return what is beside the picture, from top to bottom."""
-        presets = {**self.presets, "Reset": self._initial}
+        presets = {**self.presets, _("Reset"): self._initial}
         buttons = [self.button(label, lambda at=values: self._press(at)) for label, values in presets.items()]
         player = [] if self._player is None else [self._player]
         return [widgets.HBox(buttons).add_class("tp-bar"), *player, *self.controls.values(), self.status]
