@@ -51,12 +51,14 @@ class Words(HTMLParser):
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("a\n\nb", "<p>a</p><p>b</p>"),
-        ("- a\n- **b**", "<ul><li>a</li><li><strong>b</strong></li></ul>"),
+        ("a\n\nb", "<p>a</p>\n<p>b</p>"),
+        ("- a\n- **b**", "<ul>\n<li>a</li>\n<li><strong>b</strong></li>\n</ul>"),
         ("*a* and 2 * 3 * 4", "<p><em>a</em> and 2 * 3 * 4</p>"),
         ("`x < y` & z", "<p><code>x &lt; y</code> &amp; z</p>"),
         ("$a_*b*c < d$ **$e$**", "<p>$a_*b*c &lt; d$ <strong>$e$</strong></p>"),
-        ("$$a\n\nb$$", "<p>$$a\n\nb$$</p>"),
+        ("$$a\n_b_$$ c", "<p>$$a\n_b_$$ c</p>"),
+        ("# a\n- # b", "<p># a</p>\n<ul>\n<li># b</li>\n</ul>"),
+        ("[a](javascript:b) ![c](d) <https://e>", "<p>[a](javascript:b) ![c](d) &lt;https://e&gt;</p>"),
         ("<script>", "<p>&lt;script&gt;</p>"),
         ("", ""),
     ],

@@ -6,7 +6,7 @@ computed when the page is made.
 
 import re
 from collections.abc import Callable, Sequence
-from html import escape, unescape
+from html import escape
 from types import MappingProxyType
 
 import nbformat
@@ -14,7 +14,7 @@ import nbformat
 from publish.formulas import breakable, mathml
 from publish.prose import tied
 from transformer_parts.explore import interview
-from transformer_parts.explore.interview import prose
+from transformer_parts.explore import prose
 from transformer_parts.learn.drills import DRILLS, Drill
 from transformer_parts.learn.interview import LEVELS, Claim, Question
 from transformer_parts.learn.interview_files import load_bank
@@ -40,11 +40,11 @@ class Texts:
 
     def html(self, text: str) -> str:
         """Return paragraphs and lists."""
-        return _typeset(prose.html(text))
+        return tied(prose.html(text, _formula))
 
     def line(self, text: str) -> str:
         """Return one line, without a paragraph around it."""
-        return _typeset(prose.line(text))
+        return tied(prose.line(text, _formula))
 
     def link(self, stem: str) -> str:
         """Return a link to the page of a notebook."""
@@ -53,17 +53,11 @@ class Texts:
         return f'<a href="{escape(stem)}.html">{escape(self._titles[stem])}</a>'
 
 
-def _typeset(html: str) -> str:
-    """Return HTML with its formulas as MathML; a formula of its own line scrolls where it is too wide."""
-
-    def formula(match: re.Match) -> str:
-        if match[2]:
-            return breakable(unescape(match[2]))
-        return f'<span class="formula" tabindex="0">{mathml(unescape(match[1]), block=True)}</span>'
-
-    parts = re.split(r"(<code>.*?</code>)", html, flags=re.DOTALL)
-    parts[::2] = [re.sub(r"\$\$(.+?)\$\$|\$([^$]+)\$", formula, part, flags=re.DOTALL) for part in parts[::2]]
-    return tied("".join(parts))
+def _formula(source: str) -> str:
+    """Return a formula as MathML; one of its own line scrolls where it is too wide."""
+    if source.startswith("$$"):
+        return f'<span class="formula" tabindex="0">{mathml(source[2:-2], block=True)}</span>'
+    return breakable(source[1:-1])
 
 
 def sheet_of(cell: nbformat.NotebookNode) -> str | None:

@@ -71,7 +71,7 @@ class Recording:
 
     def __init__(self, view: View):
         self.view, self.drawings = view, Drawings()
-        width, height = view._canvas.get_width_height(physical=True)
+        width, height = view.fig.canvas.get_width_height(physical=True)
         self._recorder = Recorder(width, height, view.fig.dpi, self.drawings)
         # A background for each setting of all limits, until the view asks for new ones.
         self._backgrounds: dict[tuple, int] = {}
@@ -80,14 +80,14 @@ class Recording:
     def frame(self, data: object) -> tuple[int, ...]:
         """Return a frame: the numbers of the background and of what each moving artist drew, from back to front."""
         view = self.view
-        with view._drawing:
+        with view.lock:
             view.update(data)
             limits = tuple((*axes.get_xlim(), *axes.get_ylim()) for axes in view.fig.axes)
             if limits not in self._backgrounds:
                 view.fig.draw(self._recorder)
                 self._backgrounds[limits] = self._recorder.take()
             moving = []
-            for artist in sorted(view._moving, key=lambda artist: artist.get_zorder()):
+            for artist in view.moving_artists:
                 artist.draw(self._recorder)
                 moving.append(self._recorder.take())
         return (self._backgrounds[limits], *moving)
@@ -95,6 +95,11 @@ class Recording:
 
 class Recorder(RendererAgg):
     """A renderer that notes what it is told to draw; texts are laid out as in pixels."""
+
+    # Three of the methods below are matplotlib's private ones, as they are in 3.11 (the pin in pyproject.toml):
+    # `_update_methods`, `_iter_collection_raw_paths` and `_draw_text_glyphs_and_boxes`.  With another version,
+    # compare their signatures and callers in backend_agg.py and backend_bases.py first; tests/draw/test_recording.py
+    # compares what is recorded with the pixels.
 
     def __init__(self, width: int, height: int, dpi: float, drawings: Drawings):
         super().__init__(width, height, dpi)

@@ -42,8 +42,8 @@ class View(ABC, Generic[Data]):
     size = (680, 420)
 
     # JupyterLab runs the callbacks of sliders in another thread than the cells, and matplotlib's fonts, which all
-    # figures share, bear one thread at a time.
-    _drawing: ClassVar[RLock] = RLock()
+    # figures share, bear one thread at a time: who draws holds the lock.
+    lock: ClassVar[RLock] = RLock()
 
     def __init__(self, scale: float = 2.0):
         width, height = self.size
@@ -51,7 +51,7 @@ class View(ABC, Generic[Data]):
         self._canvas = FigureCanvasAgg(self.fig)
         self._moving: list[Artist] = []
         self._backgrounds = Backgrounds()
-        with self._drawing:
+        with self.lock:
             self.build()
 
     @abstractmethod
@@ -68,6 +68,11 @@ class View(ABC, Generic[Data]):
         self._moving.append(artist)
         return artist
 
+    @property
+    def moving_artists(self) -> list[Artist]:
+        """The artists that move, from back to front."""
+        return sorted(self._moving, key=Artist.get_zorder)
+
     def limits(self, axes: Axes, *, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> None:
         """Set the limits of axes; a background is kept for each of the last settings of them all."""
         for wanted, present, change in ((x, axes.get_xlim(), axes.set_xlim), (y, axes.get_ylim(), axes.set_ylim)):
@@ -80,20 +85,20 @@ class View(ABC, Generic[Data]):
 
     def frame(self, data: Data) -> bytes:
         """Return the picture of the data, encoded for the page (see `frame.LIVE_FORMAT`)."""
-        with self._drawing:
+        with self.lock:
             self._draw(data)
             return frame.live(self._canvas)
 
     def pixels(self, data: Data, ratio: int) -> NDArray[np.uint32]:
         """Return the picture of the data as it is, at so many pixels per CSS pixel (see `frame.pixels`)."""
         factor = max(round(self.fig.dpi / CSS_DPI / ratio), 1)
-        with self._drawing:
+        with self.lock:
             self._draw(data)
             return frame.pixels(self._canvas).copy() if factor == 1 else frame.reduced(self._canvas, factor)
 
     def still(self, data: Data) -> bytes:
         """Return the picture of the data as a lossless PNG."""
-        with self._drawing:
+        with self.lock:
             self._draw(data)
             return frame.still(self._canvas)
 
@@ -104,5 +109,5 @@ class View(ABC, Generic[Data]):
             self._canvas.draw()
             self._backgrounds.keep(look, self._canvas)
         renderer = self._canvas.get_renderer()
-        for artist in sorted(self._moving, key=Artist.get_zorder):
+        for artist in self.moving_artists:
             artist.draw(renderer)

@@ -10,9 +10,12 @@ from typing import Generic, TypeVar
 import ipywidgets as widgets
 from traitlets import Unicode
 
+from transformer_parts import language as languages
+from transformer_parts.explore import controls
 from transformer_parts.draw import frame
 from transformer_parts.draw.view import View
 from transformer_parts.explore.prose import html
+from transformer_parts.language import Language, Message
 from transformer_parts.explore.readout import Row, table
 
 logger = logging.getLogger(__name__)

@@ -1,32 +1,38 @@
-"""The texts of the interview page as HTML: a small part of Markdown, formulas left to the page's own typesetting."""
+"""The texts of the interview page as HTML: Markdown by mistune, formulas left to the page's own typesetting."""
 
 import json
 import re
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 
-_KEPT = re.compile(r"\$\$.+?\$\$|\$[^$]+\$|`[^`]+`", re.DOTALL)
+from mistune import BlockParser, HTMLRenderer, InlineParser, Markdown
 
 
-def html(text: str) -> str:
+def html(text: str, formula: Callable[[str], str] | None = None) -> str:
     """Return paragraphs, lists, bold, italic, code and formulas as HTML.
+
+    A formula keeps its dollar signs, or is what `formula` makes of it, dollar signs included.
 
     Examples
     --------
     >>> html("An *angle* of **$m < n$**.")
     '<p>An <em>angle</em> of <strong>$m &lt; n$</strong>.</p>'
     """
-    kept: list[str] = []
-
-    def keep(match: re.Match) -> str:
-        kept.append(match[0])
-        return f"\0{len(kept) - 1}\0"
-
-    blocks = filter(None, re.split(r"\n\s*\n", _KEPT.sub(keep, text.strip())))
-    return re.sub(r"\0(\d+)\0", lambda match: _whole(kept[int(match[1])]), "".join(map(_block, blocks)))
+    renderer = HTMLRenderer()
+    renderer.register("formula", lambda _, source: formula(source) if formula else escape(source, quote=False))
+    block, inline = BlockParser(list_rules=["blank_line", "list"]), InlineParser()
+    inline.register("formula", r"\$\$[\s\S]+?\$\$|\$[^$]+\$", _formula)
+    block.rules, inline.rules = block.list_rules, ["formula", "codespan", "emphasis"]
+    return Markdown(renderer, block, inline)(text).strip()
 
 
-def line(text: str) -> str:
+def _formula(inline: InlineParser, match: re.Match, state) -> int:
+    state.append_token({"type": "formula", "raw": match[0]})
+    return match.end()
+
+
+def line(text: str, formula: Callable[[str], str] | None = None) -> str:
     """Return one line as HTML, without a paragraph around it.
 
     Examples
@@ -34,24 +40,7 @@ def line(text: str) -> str:
     >>> line("so *much*")
     'so <em>much</em>'
     """
-    return html(text).removeprefix("<p>").removesuffix("</p>")
-
-
-def _whole(piece: str) -> str:
-    return f"<code>{escape(piece[1:-1])}</code>" if piece[0] == "`" else escape(piece, quote=False)
-
-
-def _block(block: str) -> str:
-    lines = block.strip().splitlines()
-    if all(line.startswith("- ") for line in lines):
-        return f"<ul>{''.join(f'<li>{_inline(line[2:])}</li>' for line in lines)}</ul>"
-    return f"<p>{_inline(block.strip())}</p>"
-
-
-def _inline(text: str) -> str:
-    text = escape(text, quote=False)
-    text = re.sub(r"\*\*(?=\S)(.+?)(?<=\S)\*\*", r"<strong>\1</strong>", text, flags=re.DOTALL)
-    return re.sub(r"(?<![\w*])\*(?=\S)(.+?)(?<=\S)\*(?![\w*])", r"<em>\1</em>", text, flags=re.DOTALL)
+    return html(text, formula).removeprefix("<p>").removesuffix("</p>")
 
 
 def notebook_link(stem: str, folder: Path | None = None) -> str:

@@ -25,6 +25,8 @@ def places(control: widgets.Widget) -> dict[int, object]:
     if isinstance(control, widgets.Checkbox):
         return {0: False, 1: True}
     if hasattr(control, "index"):
+        # Private in ipywidgets 8, which has no public name for the values in order, whatever form the options were
+        # given in: one of the reasons for the bound <9 in pyproject.toml.
         return {place: value for place, (_, value) in enumerate(control._options_full)}
     return {}
 

@@ -19,5 +19,9 @@ V      vocabulary
 
 Leading axes ("…") broadcast.  A floating dtype is kept; integers become float64; float16 and bfloat16 are
 computed in float32 and rounded once, at the end.  Vectors are columns, angles are counter-clockwise and in
-radians, positions count from 0.  Bad input raises ``ValueError`` before anything is changed.
+radians, positions count from 0.
+
+Bad input raises ``ValueError`` before anything is changed: a wrong type, a shape that does not fit, an entry that is
+not finite, a number out of its range, an unknown name.  Docstrings have a section "Raises" only for what is not in
+this list.
 """

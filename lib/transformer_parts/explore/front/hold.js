@@ -11,6 +11,10 @@
 // The kernel has to answer every message, and JupyterLab redraws its toolbar at each answer: told at every step, it
 // would take more of a frame's time than the picture does.  And a control of ipywidgets tells a value only when the one
 // before it was answered: a button that is pressed meanwhile would be heard first.
+//
+// `save_changes`, `set_state` and `sync` are replaced on one model only, and put back at the end.  This relies on how
+// WidgetModel of @jupyter-widgets/base 6 (ipywidgets 8, see the pin in pyproject.toml) uses them: a view calls
+// save_changes, save_changes hands the changes to sync, and what the kernel sends arrives in set_state.
 
 const PLACE = ["value", "index"]; // what of a control's state the hand moves
 const REST = 100; // milliseconds without a change after which a hand rests
