@@ -14,6 +14,7 @@ from pathlib import Path
 import ipywidgets as widgets
 import pytest
 from exercises import EXERCISES, MODULES
+from transformer_parts.learn.drill import Drill
 from visible_words import escaped
 
 from transformer_parts import language as languages
@@ -24,7 +25,6 @@ from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.interview import SHEETS
 from transformer_parts.explore.panel import Panel
 from transformer_parts.language import Message, _, language
-from transformer_parts.learn.drill import Drill
 from transformer_parts.learn.exercise import Exercise
 from transformer_parts.learn.interview_files import load_bank
 

@@ -13,8 +13,7 @@ import nbformat
 
 from publish.formulas import breakable, mathml
 from publish.prose import tied
-from transformer_parts.explore import interview
-from transformer_parts.explore import prose
+from transformer_parts.explore import interview, prose
 from transformer_parts.learn.drills import DRILLS, Drill
 from transformer_parts.learn.interview import LEVELS, Claim, Question
 from transformer_parts.learn.interview_files import load_bank

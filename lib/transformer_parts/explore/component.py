@@ -11,12 +11,12 @@ import ipywidgets as widgets
 from traitlets import Unicode
 
 from transformer_parts import language as languages
-from transformer_parts.explore import controls
 from transformer_parts.draw import frame
 from transformer_parts.draw.view import View
+from transformer_parts.explore import controls
 from transformer_parts.explore.prose import html
-from transformer_parts.language import Language, Message
 from transformer_parts.explore.readout import Row, table
+from transformer_parts.language import Language, Message
 
 logger = logging.getLogger(__name__)
 
@@ -78,7 +78,9 @@ class Component:
         logger.error("%s failed; state: %s", type(self).__name__, state, exc_info=error)
         # An error raised with a message is for the reader; the text of any other is the library's own, in English.
         message = error.args[0] if error.args and isinstance(error.args[0], Message) else None
-        said = escape(self.translate(message)) if message else f"<code>{escape(str(error) or type(error).__name__)}</code>"
+        said = (
+            escape(self.translate(message)) if message else f"<code>{escape(str(error) or type(error).__name__)}</code>"
+        )
         text = "<br>".join(filter(None, [said, escape(self.translate(self.after_error))]))
         self.status.value = f'<p class="tp-status" role="alert">{text}</p>'
         self.error = error

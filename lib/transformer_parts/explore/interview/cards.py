@@ -6,8 +6,8 @@ from time import monotonic
 
 import ipywidgets as widgets
 
-from transformer_parts.explore.prose import html, line, notebook_link
 from transformer_parts.explore.interview.sheet import Sheet, Timer, bar, section, shown
+from transformer_parts.explore.prose import html, line, notebook_link
 from transformer_parts.learn.interview import LEVELS, Bank, Question
 from transformer_parts.learn.interview_files import load_bank
 from transformer_parts.learn.ratings import RATINGS, Ratings

@@ -5,8 +5,8 @@ from html import escape
 import ipywidgets as widgets
 import numpy as np
 
-from transformer_parts.explore.prose import html, notebook_link
 from transformer_parts.explore.interview.sheet import Sheet, bar
+from transformer_parts.explore.prose import html, notebook_link
 from transformer_parts.learn.interview import Bank, Claim
 from transformer_parts.learn.interview_files import load_bank
 

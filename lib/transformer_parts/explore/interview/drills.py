@@ -4,8 +4,8 @@ from types import MappingProxyType
 
 import ipywidgets as widgets
 
-from transformer_parts.explore.prose import html, line, notebook_link
 from transformer_parts.explore.interview.sheet import Sheet, bar, section, shown
+from transformer_parts.explore.prose import html, line, notebook_link
 from transformer_parts.learn.drills import DRILLS, Drill
 
 _HINTS = MappingProxyType(

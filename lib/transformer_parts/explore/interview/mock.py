@@ -6,8 +6,8 @@ from html import escape
 
 import ipywidgets as widgets
 
-from transformer_parts.explore.prose import html, line, notebook_link
 from transformer_parts.explore.interview.sheet import Sheet, Timer, bar, section, shown
+from transformer_parts.explore.prose import html, line, notebook_link
 from transformer_parts.learn.interview import LEVELS, Bank
 from transformer_parts.learn.interview_files import load_bank
 from transformer_parts.learn.mock_interview import MockInterview, draw
