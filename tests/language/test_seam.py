@@ -14,7 +14,6 @@ from pathlib import Path
 import ipywidgets as widgets
 import pytest
 from exercises import EXERCISES, MODULES
-from transformer_parts.learn.drill import Drill
 from visible_words import escaped
 
 from transformer_parts import language as languages
@@ -25,6 +24,7 @@ from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.interview import SHEETS
 from transformer_parts.explore.panel import Panel
 from transformer_parts.language import Message, _, language
+from transformer_parts.learn.drills import Drill
 from transformer_parts.learn.exercise import Exercise
 from transformer_parts.learn.interview_files import load_bank
 
@@ -34,27 +34,27 @@ ROOM = "transformer_parts."
 DRILLS = {
     (module.__name__.removeprefix(ROOM), value.name): value
     for module in MODULES
-    if module.__name__ != f"{ROOM}learn.drills"
+    if module.__name__ not in (f"{ROOM}learn.drills", f"{ROOM}learn.drills.catalogue")
     for value in vars(module).values()
     if isinstance(value, Drill)
 }
 
 UNCONVERTED = frozenset(
     """
-    explore.activations explore.budget explore.budget_cost explore.budget_d_ff explore.cache
-    explore.cache_bytes explore.cache_heads explore.context_extension explore.context_extension_scores
-    explore.decoder explore.decoder_causality explore.decoder_training explore.feedforward
-    explore.interview_cards explore.interview_claims explore.interview_drills explore.interview_mock
-    explore.long_context explore.long_context_cost explore.long_context_live explore.long_context_retrieval
-    explore.norms explore.order explore.position_precision explore.positions explore.positions_shift
-    explore.real_model explore.real_model_heads explore.real_model_parts explore.relative_bias
-    explore.relative_bias_slopes explore.relative_bias_weights explore.residual explore.rope_layout
-    explore.rope_layout_heads explore.rope_scores explore.rope_scores_heads explore.rope_scores_spectrum
-    explore.stability explore.stability_live explore.stability_logits explore.stability_runs learn.activations
-    learn.budget learn.cache learn.context_extension learn.decoder learn.decoder_loss learn.drills_budget
-    learn.drills_context learn.drills_cost learn.drills_norms learn.feedforward learn.long_context learn.norms
-    learn.order learn.positions learn.real_model learn.relative_bias learn.residual learn.rope_layout
-    learn.rope_scores learn.stability
+    explore.activations explore.budget.cost explore.budget.tally explore.budget.widths explore.cache.heads
+    explore.cache.size explore.cache.steps explore.context_extension.frequencies
+    explore.context_extension.precision explore.context_extension.scores explore.decoder_layer.causality
+    explore.decoder_layer.training explore.decoder_layer.walk explore.interview.cards explore.interview.claims
+    explore.interview.drills explore.interview.mock explore.long_context.costs explore.long_context.live
+    explore.long_context.loss explore.long_context.retrieval explore.norm_placement explore.norms
+    explore.positions explore.real_model.heads explore.real_model.parts explore.real_model.stream
+    explore.relative_bias.buckets explore.relative_bias.slopes explore.relative_bias.weights explore.rope_layout
+    explore.rope_scores.curve explore.rope_scores.heads explore.rope_scores.spectrum explore.stability.live
+    explore.stability.logits explore.stability.runs explore.stability.stream explore.swiglu explore.why_position
+    learn.activations learn.budget learn.cache learn.context_extension learn.decoder_layer learn.drills.budget
+    learn.drills.context learn.drills.cost learn.drills.norms learn.long_context learn.norm_placement
+    learn.norms learn.positions learn.real_model learn.relative_bias learn.rope_layout learn.rope_scores
+    learn.stability learn.stack_and_loss learn.swiglu learn.why_position
     """.split()  # noqa: SIM905
 )
 
