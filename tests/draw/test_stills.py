@@ -78,8 +78,17 @@ def test_command_writes_the_stills(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(stills, "PANELS", some)
     monkeypatch.setattr(stills, "LIVE_RUNS", LIVE_RUNS[:1])
     monkeypatch.setattr(stills, "PROJECT", tmp_path)
-    stills.main()
+    stills.main([])
     assert capsys.readouterr().out.split() == [kind.still for kind in (*some, LIVE_RUNS[0])]
     for kind in some:
         written = pixels((tmp_path / kind.still).read_bytes())
         assert np.array_equal(written, drawn(kind()))
+
+
+def test_command_writes_one_still_by_its_name(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(stills, "PROJECT", tmp_path)
+    stills.main([PANELS[1].__name__])
+    assert capsys.readouterr().out.split() == [PANELS[1].still]
+    with pytest.raises(SystemExit):
+        stills.main(["NoSuchPanel"])
+    assert "got NoSuchPanel, want some of Reordering, " in capsys.readouterr().err

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from html import escape, unescape
 from types import MappingProxyType
 
-import nbformat
-
 from publish.formulas import breakable, mathml
 from publish.prose import tied
 from transformer_parts.explore import interview, interview_prose
@@ -64,12 +62,6 @@ def _typeset(html: str) -> str:
     parts = re.split(r"(<code>.*?</code>)", html, flags=re.DOTALL)
     parts[::2] = [re.sub(r"\$\$(.+?)\$\$|\$([^$]+)\$", formula, part, flags=re.DOTALL) for part in parts[::2]]
     return tied("".join(parts))
-
-
-def sheet_of(cell: nbformat.NotebookNode) -> str | None:
-    """Return the name of the class of the sheet that a cell shows, or None."""
-    found = re.fullmatch(r"(\w+) = (\w+)\(\)\n\1", cell.source.strip())
-    return found[2] if found and "sheet" in cell.metadata.get("tags", ()) else None
 
 
 def sheet(name: str, titles: dict[str, str]) -> dict:

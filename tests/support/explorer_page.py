@@ -3,11 +3,11 @@
 import base64
 import hashlib
 import io
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import lab
@@ -22,7 +22,7 @@ from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.ranges import places as places_of
 
-PROJECT = Path(__file__).resolve().parents[1]
+PROJECT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = PROJECT / "screenshots"
 
 # The digest of an image's bytes; null if another picture takes its place meanwhile.
@@ -77,24 +77,19 @@ class Place:
     name: str
     panel_class: type[Panel]
 
-    @classmethod
-    def of_cell(cls, notebook: Path, cell: int, source: str) -> "Place":
-        """Read the place from the cell's source, ``name = PanelClass()`` (or of something shared) and ``name``."""
-        name, class_name = re.fullmatch(r"(\w+) = (\w+)\([\w.]*\)\n\1", source.strip()).groups()
-        return cls(notebook.as_posix(), cell, name, {panel.__name__: panel for panel in PANELS}[class_name])
-
     def __str__(self):
         return f"{Path(self.notebook).stem}-{self.name}"
 
 
-def places() -> list[Place]:
-    """Return the places of all explorers of all notebooks, in order."""
-    found = []
-    for path in notebooks.notebooks():
-        for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
-            if "explorer" in cell.metadata.get("tags", ()):
-                found.append(Place.of_cell(path.relative_to(PROJECT), number, cell.source))
-    return found
+@cache
+def places(kinds: Sequence[type] = PANELS) -> tuple[Place, ...]:
+    """Return the places of all explorers of all notebooks, or of another list of the catalogue, in order."""
+    return tuple(
+        Place(path.relative_to(PROJECT).as_posix(), number, *found)
+        for path in notebooks.notebooks()
+        for number, cell in enumerate(nbformat.read(path, as_version=4).cells)
+        if (found := notebooks.shown(cell)) and found.kind in kinds
+    )
 
 
 class Log(list):
