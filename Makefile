@@ -40,7 +40,7 @@ ifdef CI
 	$(BIN)/python -m transformer_parts.models.weights || echo "No weights: the tests that need them are skipped"
 endif
 	$(WORKERS) --dist worksteal -m "not browser"
-	$(WORKERS) --dist loadfile --nbval --nbval-cell-timeout=120 notebooks
+	$(WORKERS) --dist loadfile -p widget_scan --nbval --nbval-cell-timeout=120 notebooks
 	$(BIN)/python -m pytest -m browser --reruns 1
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
