@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if (mark := item.get_closest_marker("sampled")) is not None:
             cases.setdefault((item.parent.nodeid, item.originalname, mark.args[0]), []).append(item)
-    kept = {item for (*_, count), alike in cases.items() for item in sample.of(alike, count, lambda i: i.name)}
+    kept = {item for (*_, count), alike in cases.items() for item in sample.of(alike, count, lambda i: i.callspec.id)}
     dropped = [item for alike in cases.values() for item in alike if item not in kept]
     config.hook.pytest_deselected(items=dropped)
     dropped = set(dropped)
