@@ -268,7 +268,7 @@ def test_the_picture_has_a_name_and_changed_numbers_are_said_at_rest(explorer):
     assert explorer.table.locator("th[scope=row]").count() == explorer.table.locator("td").count() > 0
     explorer.screenshot("wide")
     control = explorer.moving_control()
-    explorer.drag(control, [0.4, 0.8])
+    explorer.drag(control, [0.5, explorer.other_end(control)])
     explorer.settle()
     expect(explorer.spoken).to_contain_text(explorer.changed_line())
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import io
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -160,15 +161,17 @@ class Explorer:
         return places_of(self.twin.controls[control])[key]
 
     def changed_line(self) -> str:
-        """Return a line of the page's table that is not in the table of the first state."""
-        self.twin.reset()
-        first = {row.value for row in self.twin.rows(self.twin.compute(**self.twin.state))}
-        rows = self.table.locator("tr").all()
+        """Return a line of the page's table that has another value than in the first state."""
+        first, rows = self.wanted_numbers(), self.table.locator("tr").all()
         return next(
             " ".join(row.locator("th, td").all_text_contents())
-            for row in rows
-            if row.locator("td").inner_text().replace("\xa0", " ") not in first
+            for row, before in itertools.zip_longest(rows, first)
+            if row.locator("td").inner_text().replace("\xa0", " ") != before
         )
+
+    def other_end(self, control: str) -> float:
+        """Return the end of a slider, 0 left or 1 right, at which the numbers are not those of the first state."""
+        return float(self.wanted_numbers(**{control: self.values(control)[-1]}) != self.wanted_numbers())
 
     def value(self, control: str) -> object:
         """Return the value that a slider has in the kernel."""
