@@ -1,5 +1,5 @@
 # make lab    install into .venv and open JupyterLab on the start page
-# make test   install what the tests need and run everything
+# make test   install what the tests need and run them, what is alike sampled
 # `make help` lists the rest.
 
 PYTHON ?= python3
@@ -9,7 +9,8 @@ START := notebooks/en/00_start_here.ipynb
 # The superuser of a container may start JupyterLab; nobody else needs the flag.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test test-fast oracles chromium model weights bench bench-browser bench-model notebooks stills site words excerpt lint clean
+.PHONY: help lab test test-everything test-fast size oracles chromium model weights bench bench-browser bench-model \
+  notebooks stills site words excerpt lint clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## */make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -34,20 +35,29 @@ lab: $(VENV)/.installed ## install and open JupyterLab on the start page
 # One worker for each core: threads that BLAS adds to them would only wait for one another.
 WORKERS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
+# What is alike is sampled, by the commit; TESTS=--sample-seed=... repeats the sample that the head of a run names.
+TESTS ?=
+
 # In CI the optional oracles and Chromium must be there, and the real model's weights are fetched if they can be.
-test: $(VENV)/.installed $(if $(CI),$(VENV)/.oracles) chromium ## run every test
+test: $(VENV)/.installed $(if $(CI),$(VENV)/.oracles) chromium ## run the tests, in about ten minutes
 ifdef CI
 	$(BIN)/python -m transformer_parts.models.weights || echo "No weights: the tests that need them are skipped"
 endif
-	$(WORKERS) --dist worksteal -m "not browser"
-	$(WORKERS) --dist loadfile --nbval --nbval-cell-timeout=120 notebooks
-	$(BIN)/python -m pytest -m browser --reruns 1
+	$(WORKERS) --dist worksteal $(TESTS) -m "not browser"
+	$(WORKERS) --dist loadfile -p widget_scan --nbval --nbval-cell-timeout=120 notebooks
+	$(WORKERS) --dist loadgroup --maxprocesses=2 $(TESTS) -m browser --reruns 1
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/oxlint --deny-warnings lib/transformer_parts/explore/front
 
-test-fast: $(VENV)/.installed ## run the tests without browser and notebooks
-	$(WORKERS) --dist worksteal -m "not browser"
+test-everything: TESTS = --everything
+test-everything: test ## run the tests and leave nothing out, before a release
+
+test-fast: $(VENV)/.installed ## run the tests without notebooks, browser, and what goes through all explorers
+	$(WORKERS) --dist worksteal -m "not browser and not sweep" --ignore tests/notebooks
+
+size: $(VENV)/.installed ## count lines of code by room, without docstrings, comments and blank lines
+	$(BIN)/python tools/size.py
 
 oracles: $(VENV)/.oracles ## install PyTorch and transformers, which some tests compare with
 
@@ -77,8 +87,8 @@ bench-model: $(VENV)/.oracles model ## measure the real model: loading, memory, 
 notebooks: $(VENV)/.installed ## run all notebooks and write them in the committed form
 	$(BIN)/python tools/notebooks.py
 
-stills: $(VENV)/.installed ## draw the stills in figures/
-	$(BIN)/python tools/stills.py
+stills: $(VENV)/.installed ## draw the stills in figures/, or one: make stills NAME=RopePlane
+	$(BIN)/python tools/stills.py $(NAME)
 
 weights: model
 model: $(VENV)/.installed ## fetch the real model's weights (90 MB) into weights/, once, and verify them

@@ -50,7 +50,7 @@ from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as NotInTime
 
 PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT / "tools"))
+sys.path[:0] = [str(PROJECT / folder) for folder in ("tools", "tests/support")]
 
 import lab
 import notebooks

@@ -6,14 +6,20 @@ Without names all of notebooks/ is taken; --form writes them back without runnin
 
 The committed form: outputs of text are kept, so that they can be read on GitHub and compared by nbval; the outputs of
 cells that show widgets (`WIDGETS`) are dropped, because a widget without its state shows an error, and a still stands
-above them; nothing that changes from run to run (times, widget state) is stored, and cells are numbered from 1.
+above them; nothing that changes from run to run (times, widget state) is stored, and every cell has the same number.
 """
 
 import argparse
+import re
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 import nbformat
 from nbclient import NotebookClient
+
+from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
+from transformer_parts.explore.interview import SHEETS
 
 PROJECT = Path(__file__).resolve().parents[1]
 METADATA = {
@@ -22,6 +28,25 @@ METADATA = {
 }
 #: Tags of the cells that show widgets.
 WIDGETS = frozenset({"explorer", "live-run", "sheet"})
+#: What a cell can show, by the names of the classes.
+KINDS = MappingProxyType({kind.__name__: kind for kind in (*PANELS, *LIVE_RUNS, *SHEETS)})
+#: nbval refuses outputs of a cell without a number; one that counts would change with every cell added above.
+EXECUTION_COUNT = 1
+
+
+class Shown(NamedTuple):
+    """An explorer, live run or sheet that a cell shows: its name in the kernel, and its class."""
+
+    name: str
+    kind: type
+
+
+def shown(cell: nbformat.NotebookNode) -> Shown | None:
+    """Return what a cell shows, whose source is ``name = Kind(...)`` and ``name``; None if it is another cell."""
+    found = re.fullmatch(r"(\w+) = (\w+)\([\w.]*\)\n\1", cell.source.strip())
+    if cell.cell_type != "code" or found is None or found[2] not in KINDS:
+        return None
+    return Shown(found[1], KINDS[found[2]])
 
 
 def notebooks() -> list[Path]:
@@ -32,21 +57,18 @@ def notebooks() -> list[Path]:
 def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Bring a notebook into the committed form, in place, and return it."""
     notebook.metadata = nbformat.from_dict(METADATA)
-    number = 0
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
         if cell.cell_type == "code":
-            # Counted from 1, as in a fresh run: nbval refuses outputs of a cell without a number.
-            number += 1
-            cell.execution_count = number
-            cell.outputs = [] if WIDGETS & set(tags) else [_bare(output, number) for output in cell.outputs]
+            cell.execution_count = EXECUTION_COUNT
+            cell.outputs = [] if WIDGETS & set(tags) else [_bare(output) for output in cell.outputs]
     return notebook
 
 
-def _bare(output: nbformat.NotebookNode, number: int) -> nbformat.NotebookNode:
+def _bare(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
     if "execution_count" in output:
-        output.execution_count = number
+        output.execution_count = EXECUTION_COUNT
     if "metadata" in output:
         output.metadata = nbformat.from_dict({})
     return output

@@ -16,13 +16,22 @@ pytestmark = pytest.mark.browser
 on_one_panel = pytest.mark.parametrize("place", places()[:1], ids=str, indirect=True)
 # What the panels of a notebook share is tried on its first.
 FIRST = tuple({place.notebook: place for place in reversed(places())}.values())[::-1]
-on_first_panels = pytest.mark.parametrize("place", FIRST, ids=str, indirect=True)
-# What is the panels' own only in the names and colours that they bring is tried on a few of these.
-on_a_few_panels = pytest.mark.parametrize("place", FIRST[::5], ids=str, indirect=True)
+first_panels = pytest.mark.parametrize("place", FIRST, ids=str, indirect=True)
+
+
+def on_first_panels(test):
+    return pytest.mark.of_opened_notebooks(first_panels(test))
+
+
+def on_a_few_panels(test):
+    """What is the panels' own only in the names and colours that they bring is tried on a few of these."""
+    return pytest.mark.sampled(2)(on_first_panels(test))
+
 
 PLAYING = [place for place in places() if place.panel_class.play]
 on_a_playing_panel = pytest.mark.parametrize("place", PLAYING[:1], ids=str, indirect=True)
 on_a_few_playing_panels = pytest.mark.parametrize("place", PLAYING[::8], ids=str, indirect=True)
+
 
 # Way of the mouse: from left to right, without a step back.
 ONE_WAY = np.linspace(0.05, 0.95, 60)
@@ -197,6 +206,7 @@ def test_an_error_is_shown_and_the_next_good_value_takes_it_away(explorer):
     assert explorer.shown() == explorer.wanted(**{control: explorer.value(control)})
 
 
+@pytest.mark.sampled(1)
 @on_a_few_playing_panels
 def test_play_runs_and_stops(explorer):
     handle = explorer.handle(explorer.twin.play)
@@ -214,6 +224,7 @@ def test_play_runs_and_stops(explorer):
     assert explorer.shown() == explorer.wanted(**{explorer.twin.play: stopped})
 
 
+@pytest.mark.of_opened_notebooks
 def test_nothing_sticks_out_of_a_narrow_page(explorer):
     lab.hide_sidebar(explorer.page)
     explorer.page.set_viewport_size({"width": 500, "height": 1000})
@@ -255,7 +266,7 @@ def test_the_picture_has_a_name_and_changed_numbers_are_said_at_rest(explorer):
     assert explorer.table.locator("th[scope=row]").count() == explorer.table.locator("td").count() > 0
     explorer.screenshot("wide")
     control = explorer.moving_control()
-    explorer.drag(control, [0.4, 0.8])
+    explorer.drag(control, [0.5, explorer.other_end(control)])
     explorer.settle()
     expect(explorer.spoken).to_contain_text(explorer.changed_line())
 

@@ -13,7 +13,7 @@ CHAINS = """sheet => [...sheet.querySelectorAll(".jupyter-widgets-disconnected")
 
 @pytest.mark.parametrize(
     ("notebook", "kind"),
-    [("notebooks/en/09_norms.ipynb", "tp-panel"), ("notebooks/en/17_interview.ipynb", "tp-interview")],
+    [("notebooks/en/15_stability.ipynb", "tp-panel"), ("notebooks/en/17_interview.ipynb", "tp-interview")],
 )
 def test_a_panel_whose_kernel_is_gone_says_so(desk, notebook, kind):
     page, _ = desk.page(notebook)

@@ -5,7 +5,7 @@ import re
 import lab
 import nbformat
 import pytest
-from explorer_page import PROJECT, Log
+from explorer_page import PROJECT
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.browser
@@ -13,17 +13,13 @@ pytestmark = pytest.mark.browser
 WRONG = re.compile("error displaying|model not found|traceback|error loading|[A-Z]\\w+Error:", re.IGNORECASE)
 
 
+@pytest.mark.of_opened_notebooks
 @pytest.mark.parametrize("trusted", [False, True], ids=["untrusted", "trusted"])
-def test_opens_without_an_error_and_with_every_still(site, new_page, notebook, trusted):
-    log = Log(new_page)
-    site.restore(notebook)
-    if trusted:
-        site.trust(notebook)
-    lab.open_notebook(new_page, site.address, notebook)
-
-    for number, text in enumerate(lab.cell_texts(new_page)):
+def test_opens_without_an_error_and_with_every_still(desk, notebook, trusted):
+    page, log = desk.open(notebook, trusted=trusted)
+    for number, text in enumerate(lab.cell_texts(page)):
         assert not WRONG.search(text), f"cell {number}: {text}"
-    stills = new_page.locator(".jp-MarkdownOutput img")
+    stills = page.locator(".jp-MarkdownOutput img")
     cells = nbformat.read(PROJECT / notebook, as_version=4).cells
     shown = sum(bool({"explorer", "live-run"} & set(cell.metadata.get("tags", ()))) for cell in cells)
     expect(stills).to_have_count(shown)
@@ -33,4 +29,3 @@ def test_opens_without_an_error_and_with_every_still(site, new_page, notebook, t
         assert still.bounding_box()["width"] > 300
         assert len(still.get_attribute("alt")) > 40
     assert log == []
-    lab.shut_down_kernel(new_page)

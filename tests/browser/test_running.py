@@ -7,6 +7,7 @@ from explorer_page import places
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.of_opened_notebooks
 def test_runs_without_an_error_and_panels_take_the_place_of_the_stills(desk, notebook):
     page, log = desk.page(notebook)
     outputs = page.evaluate(

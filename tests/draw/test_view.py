@@ -12,10 +12,8 @@ from matplotlib.text import Text
 from PIL import Image
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.view import View
-from transformer_parts.explore.catalogue import PANELS
-
-STEPS = 16
+from transformer_parts.draw.view import CSS_DPI, View
+from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 
 
 class LineView(View[tuple]):
@@ -153,60 +151,20 @@ def test_view_without_build_or_update_is_refused():
 
 
 # ---------------------------------------------------------------- the views of all panels
+# That a walk over the controls keeps the artists and leaves nothing behind, tests/explore/test_sweep.py has.
+
+every_panel = pytest.mark.parametrize("kind", PANELS, ids=lambda kind: kind.__name__)
 
 
-@pytest.fixture(params=PANELS, ids=lambda panel: panel.__name__)
-def panel(request):
-    return request.param()
-
-
-@pytest.fixture
-def walk(panel, monkeypatch):
-    """Return the data of states along a random walk over the controls, ending at the first state."""
-    monkeypatch.setattr(panel, "refresh", lambda: None)
-    rng = np.random.default_rng(11)
-    states = [panel.state, *({**panel.state, **values} for values in panel.presets.values())]
-    names = list(panel.controls)
-    while len(states) < STEPS:
-        control = panel.controls[names[rng.integers(len(names))]]
-        options = getattr(control, "_options_full", None)
-        if options is None:
-            low, high = (int(control.min), int(control.max)) if hasattr(control, "min") else (0, 1)
-            options = [("", type(control.value)(value)) for value in range(low, high + 1, getattr(control, "step", 1))]
-        control.value = options[rng.integers(len(options))][1]
-        states.append(panel.state)
-    return [panel.compute(**state) for state in [*states, states[0]]]
-
-
-def test_artists_are_kept_along_a_walk(panel, walk):
-    view = panel.make_view()
-    view.still(walk[0])
-    before = artists(view)
-    for data in walk:
-        view.frame(data)
-    after = artists(view)
-    assert len(after) == len(before)
-    assert all(one is other for one, other in zip(before, after, strict=True))
-
-
-def test_update_returns_the_view(panel, walk):
-    view = panel.make_view()
-    assert all(view.update(data) is view for data in walk)
-
-
-def test_pixels_after_a_walk_are_those_of_a_fresh_view(panel, walk):
-    walked = panel.make_view()
-    for data in walk:
-        walked.frame(data)
-    for data in walk[:: STEPS // 3]:
-        assert np.array_equal(pixels(walked, data), pixels(panel.make_view(), data))
-
-
-def test_blitting_gives_what_a_whole_drawing_gives(panel, walk):
+@pytest.mark.sweep
+@every_panel
+def test_blitting_gives_what_a_whole_drawing_gives(kind, begun, sample):
     """With everything drawn by matplotlib's own `draw`, order of drawing aside, no artist is missing or doubled."""
+    panel = begun(kind)
+    states = [panel.state, *({**panel.state, **values} for values in panel.presets.values())]
     view = panel.make_view()
-    for data in walk[:3]:
-        ours = pixels(view, data).astype(float)
+    for state in sample.of(states, 3 if kind in sample.of(PANELS, len(PANELS) // 3, lambda kind: kind.__name__) else 1):
+        ours = pixels(view, panel.compute(**state)).astype(float)
         for artist in view._moving:
             artist.set_animated(False)
         view.redraw_background()
@@ -219,26 +177,80 @@ def test_blitting_gives_what_a_whole_drawing_gives(panel, walk):
         assert (np.abs(ours - whole).max(axis=-1) > 64).mean() < 0.01
 
 
-def test_every_moving_artist_stands_in_its_figure(panel):
-    inside = panel.view.fig.findobj()
-    assert panel.view._moving
-    assert all(any(artist is other for other in inside) for artist in panel.view._moving)
-    assert len({id(artist) for artist in panel.view._moving}) == len(panel.view._moving)
+@every_panel
+def test_every_moving_artist_stands_in_its_figure(kind, begun):
+    view = begun(kind).view
+    inside = view.fig.findobj()
+    assert view._moving
+    assert all(any(artist is other for other in inside) for artist in view._moving)
+    assert len({id(artist) for artist in view._moving}) == len(view._moving)
 
 
-def test_picture_fits_a_column_of_the_page(panel):
-    width, height = panel.view.size
+@every_panel
+def test_picture_fits_a_column_of_the_page(kind, begun):
+    width, height = begun(kind).view.size
     assert 600 <= width <= 700
     assert 200 <= height <= 560
 
 
-def test_text_is_symbols_and_numbers_large_enough(panel, walk):
+@every_panel
+def test_text_is_symbols_and_numbers_large_enough(kind, begun):
     """Words stand in the page, where they can be translated and read aloud."""
-    panel.view.frame(walk[0])
+    panel = begun(kind)
+    panel.frame()
     texts = [text for text in panel.view.fig.findobj(Text) if text.get_text() and text.get_visible()]
     assert [text.get_text() for text in texts if text.get_fontsize() < theme.TEXT - 1.5] == []
     plain = [re.sub(r"\$[^$]*\$", "", text.get_text()) for text in texts]
     assert [text for text in plain if re.search(r"[^\W\d_]{4,}", text)] == []
+
+
+# ---------------------------------------------------------------- no text is cut off
+
+#: A text's box has a little room around its letters.
+CSS_PIXELS_OUTSIDE = 1.0
+
+
+def texts_cut_off(view: View, data: object) -> dict[str, list[int]]:
+    """Return the texts that reach beyond the figure, with the edges of their boxes in CSS pixels."""
+    drawn: list[Text] = []
+    with pytest.MonkeyPatch.context() as patch:
+        draw = Text.draw
+        patch.setattr(Text, "draw", lambda text, renderer: (drawn.append(text), draw(text, renderer))[1])
+        view.redraw_background()
+        view.pixels(data, 1)
+    found, unit = {}, view.fig.dpi / CSS_DPI
+    whole = view.fig.bbox.padded(CSS_PIXELS_OUTSIDE * unit)
+    for text in drawn:
+        if text.get_visible() and text.get_text().strip():
+            box = text.get_window_extent()
+            if not (whole.x0 <= box.x0 and whole.y0 <= box.y0 and box.x1 <= whole.x1 and box.y1 <= whole.y1):
+                found[text.get_text()] = [round(edge / unit) for edge in box.extents]
+    return found
+
+
+@every_panel
+def test_every_text_lies_inside_its_figure(kind, begun):
+    panel = begun(kind)
+    for state in (panel.state, *({**panel.state, **values} for values in panel.presets.values())):
+        assert texts_cut_off(panel.view, panel.compute(**state)) == {}, state
+
+
+@pytest.mark.parametrize("kind", LIVE_RUNS, ids=lambda kind: kind.__name__)
+def test_every_text_of_a_live_run_lies_inside_its_figure(kind, begun):
+    assert texts_cut_off(begun(kind).view, begun(kind).shown) == {}
+
+
+@pytest.mark.parametrize(("left", "is_cut"), [(0.3, False), (0.2, True)])
+def test_a_y_label_that_is_cut_off_is_found(left, is_cut):
+    class Labelled(LineView):
+        size = (240, 160)
+
+        def build(self):
+            super().build()
+            self.axes.set_position((left, 0.3, 0.6, 0.5))
+            self.axes.set_ylabel("$s$")
+
+    assert list(texts_cut_off(Labelled(), ([0, 1], 1))) == ["$s$"] * is_cut
 
 
 def test_nothing_imports_pyplot_or_changes_global_settings():

@@ -1,8 +1,10 @@
-"""A hand on every control of every panel: each value, and hundreds of joint settings.
+"""Every control of every panel is moved: each value, single moves, and joint settings.
 
 The panels are driven as the browser drives them, by assigning a control's value, which runs its callbacks.  In place of
-the encoded picture a panel shows the hash of its canvas here, so that thousands of frames cost little and a difference
-of one pixel counts.
+the encoded picture a panel shows the hash of its canvas here, so that a difference of one pixel counts.
+
+Every state that is visited is computed, with its table.  Drawing takes ten times as long: all states of a third of the
+panels are drawn, another third from commit to commit, and some states of the others.
 """
 
 import dataclasses
@@ -11,10 +13,12 @@ import inspect
 import itertools
 import logging
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import ipywidgets as widgets
 import numpy as np
 import pytest
+from sampling import Sample
 
 from transformer_parts.draw import frame, theme
 from transformer_parts.draw.view import View
@@ -23,9 +27,16 @@ from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.component import Picture
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.positions import PositionTable
-from transformer_parts.explore.readout import Row
+from transformer_parts.explore.readout import Row, table
 
-JOINT_SETTINGS = 200
+pytestmark = pytest.mark.sweep
+
+#: So many panels are drawn in full.
+DRAWN_IN_FULL = len(PANELS) // 3
+#: Of the others one state in so many is drawn.
+DRAWN_OF = 8
+#: Joint settings of a panel; all of them and every one drawn with --everything.
+JOINT_SETTINGS, ALL_JOINT_SETTINGS = 80, 200
 # Menus and switches are tried whole, and so are sliders over up to this many whole numbers.
 MOST_INTEGERS = 300
 MOST_OPTIONS = 40
@@ -41,6 +52,12 @@ def _hash_in_place_of_encoding(monkeypatch):
 @pytest.fixture(params=PANELS, ids=lambda panel: panel.__name__)
 def panel(request) -> Panel:
     return request.param()
+
+
+@pytest.fixture
+def in_full(request, sample) -> bool:
+    """Whether all states of this panel are drawn in this run."""
+    return request.getfixturevalue("panel").__class__ in sample.of(PANELS, DRAWN_IN_FULL, lambda kind: kind.__name__)
 
 
 def walk(widget: widgets.Widget) -> Iterator[widgets.Widget]:
@@ -86,15 +103,31 @@ def values(panel: Panel, name: str) -> list:
     return [every[i] for i in sorted(keep)]
 
 
-def wander(panel: Panel, rng: np.random.Generator, monkeypatch) -> None:
-    """Give every control a random value of those it then offers, in random order, and refresh once."""
+def move(panel: Panel, name: str, value: object, monkeypatch) -> None:
+    """Give a control a value, with what moves along, and draw nothing."""
     with monkeypatch.context() as patch:
         patch.setattr(panel, "refresh", lambda: None)
-        for name in rng.permutation(list(panel.controls)):
-            offered = every_value(panel.controls[name])
-            panel.controls[name].value = offered[rng.integers(len(offered))]
-            assert panel.error is None, panel.state
-    panel.refresh()
+        panel.controls[name].value = value
+    assert panel.error is None, panel.state
+
+
+def random_value(panel: Panel, name: str, rng: np.random.Generator) -> object:
+    offered = every_value(panel.controls[name])
+    return offered[rng.integers(len(offered))]
+
+
+def wander(panel: Panel, rng: np.random.Generator, monkeypatch, *, draw: bool = True) -> None:
+    """Give every control a random value of those it then offers, in random order, and refresh once."""
+    for name in rng.permutation(list(panel.controls)):
+        move(panel, name, random_value(panel, name, rng), monkeypatch)
+    panel.refresh() if draw else computed(panel)
+
+
+def computed(panel: Panel) -> object:
+    """Return the data of the present state, after making sure that they have a table."""
+    data = panel.compute(**panel.state)
+    assert table(panel.rows(data))
+    return data
 
 
 def places(panel: Panel, monkeypatch) -> Iterator[dict]:
@@ -125,20 +158,26 @@ def differs(one: object, other: object) -> bool:
 # ---------------------------------------------------------------- one control at a time
 
 
-def test_every_value_of_every_control(panel, monkeypatch):
-    # At the page's resolution: what neighbours differ by may be less than a CSS pixel.
-    monkeypatch.setattr(View.__init__, "__defaults__", (2.0,))
-    panel = type(panel)()
+def test_every_value_of_every_control(panel, in_full, monkeypatch):
+    sharp: list[View] = []
     for name, control in panel.controls.items():
         panel.reset()
         seen = {}
-        for value in values(panel, name):
-            control.value = value
+        for place, value in enumerate(every := values(panel, name)):
+            move(panel, name, value, monkeypatch)
             assert control.value == value
-            page = shown(panel)
-            data = panel.compute(**panel.state)
-            twin = seen.setdefault(page, data)
-            assert not differs(twin, data), f"{name} = {value}: the data changed, nothing on the page did"
+            data = computed(panel)
+            if not (in_full or place % DRAWN_OF == 0 or place == len(every) - 1):
+                continue
+            panel.refresh()
+            twin = seen.setdefault(shown(panel), data)
+            if differs(twin, data):
+                # What neighbours differ by may be less than a CSS pixel: at the page's resolution it is seen.
+                if not sharp:
+                    monkeypatch.setattr(View.__init__, "__defaults__", (2.0,))
+                    sharp.append(panel.make_view())
+                told = f"{name} = {value}: the data changed, nothing on the page did"
+                assert sharp[0].frame(twin) != sharp[0].frame(data), told
 
 
 def test_every_control_changes_what_is_shown(panel, monkeypatch):
@@ -161,37 +200,71 @@ def test_every_control_changes_what_is_shown(panel, monkeypatch):
 # ---------------------------------------------------------------- joint settings
 
 
-def test_joint_settings_give_frames_of_the_state_alone(panel, monkeypatch):
-    rng = np.random.default_rng(20261130)
+def test_joint_settings_give_frames_of_the_state_alone(panel, in_full, sample, monkeypatch):
+    rng = sample.rng(type(panel).__name__)
+    before = artists(panel.view)
     kept = []
-    for step in range(JOINT_SETTINGS):
-        wander(panel, rng, monkeypatch)
-        picture, _ = shown(panel)
-        if step % 20 == 0:
-            kept.append((panel.state, picture))
-    assert len({picture for _, picture in kept}) == len({str(state) for state, _ in kept})
-    for number, (state, picture) in enumerate(kept):
+    for step in range(ALL_JOINT_SETTINGS if sample.everything else JOINT_SETTINGS):
+        wander(panel, rng, monkeypatch, draw=in_full or step % DRAWN_OF == 0)
+        if step % DRAWN_OF == 0:
+            kept.append((panel.state, shown(panel)[0]))
+    differing = {str(state): picture for state, picture in kept}
+    assert len(set(differing.values())) > len(differing) // 2, "few of the settings have a picture of their own"
+    for number, (state, picture) in enumerate(kept[:10]):
         assert panel.frame(state) == picture, f"not the same after other states: {state}"
         if number % 3 == 0:
-            assert type(panel)().frame(state) == picture, f"not what a fresh panel draws: {state}"
+            data = panel.compute(**state)
+            assert panel.make_view().frame(data) == picture, f"not what a fresh view draws: {state}"
+            assert panel.view.update(data) is panel.view
+    after = artists(panel.view)
+    assert len(after) == len(before)
+    assert all(one is other for one, other in zip(before, after, strict=True)), "artists made anew"
 
 
-def test_state_can_be_set_back_whatever_was_before(panel, monkeypatch):
-    rng = np.random.default_rng(7)
-    for _ in range(8):
+def artists(view: View) -> list:
+    """Return all artists by identity, but ticks, which matplotlib makes and drops as limits ask for them."""
+    return [view.fig, *view.fig.get_children(), *(artist for axes in view.fig.axes for artist in axes.get_children())]
+
+
+def test_single_moves_give_what_a_new_panel_computes(panel, in_full, sample, monkeypatch):
+    """After each move of one control: what is remembered from before, of results or ranges, would show itself here."""
+    rng = sample.rng(type(panel).__name__)
+    wander(panel, rng, monkeypatch, draw=False)
+    rounds = max(3, -(-(60 if in_full else 24) // len(panel.controls)))
+    for name in (name for _ in range(rounds) for name in rng.permutation(list(panel.controls))):
+        others = [value for value in every_value(panel.controls[name]) if value != panel.state[name]]
+        if not others:
+            continue
+        move(panel, name, others[rng.integers(len(others))], monkeypatch)
+        data = computed(panel)
+        fresh = undrawn(type(panel), monkeypatch)
+        fresh.put(panel.state)
+        assert not differs(data, fresh.compute(**panel.state)), f"{name} was moved last: {panel.state}"
+        assert offers(panel) == offers(fresh), f"{name} was moved last: {panel.state}"
+
+
+def undrawn(kind: type[Panel], monkeypatch) -> Panel:
+    """Return a new panel, its picture left out."""
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, "make_view", lambda self: SimpleNamespace(size=(1, 1), frame=lambda data: b""))
+        return kind()
+
+
+def offers(panel: Panel) -> dict[str, tuple]:
+    """Return what each control offers."""
+    kinds = ("min", "max", "step", "options", "disabled")
+    return {name: tuple(getattr(control, kind, None) for kind in kinds) for name, control in panel.controls.items()}
+
+
+def test_state_can_be_set_back_whatever_was_before(panel, in_full, sample, monkeypatch):
+    rng = sample.rng(type(panel).__name__)
+    for _ in range(8 if in_full else 2):
         wander(panel, rng, monkeypatch)
         state, page = panel.state, shown(panel)
-        wander(panel, rng, monkeypatch)
+        wander(panel, rng, monkeypatch, draw=False)
         panel.set(**state)
         assert panel.state == state
         assert shown(panel) == page
-
-
-def test_coupling_has_nothing_to_do_in_the_first_state(panel):
-    before = panel.state
-    for name in panel.controls:
-        panel.couple(name)
-        assert panel.state == before, f"coupling of {name}"
 
 
 # ---------------------------------------------------------------- buttons
@@ -214,7 +287,21 @@ def test_preset_buttons_and_reset(panel, monkeypatch):
     assert len(set(pages.values())) == len(pages), "two presets show the same"
 
 
-def test_play_button_moves_a_slider_over_whole_numbers(panel):
+# ---------------------------------------------------------------- a panel as it begins
+
+
+@pytest.mark.parametrize("kind", PANELS, ids=lambda kind: kind.__name__)
+def test_coupling_has_nothing_to_do_in_the_first_state(begun, kind):
+    panel = begun(kind)
+    before = panel.state
+    for name in panel.controls:
+        panel.couple(name)
+        assert panel.state == before, f"coupling of {name}"
+
+
+@pytest.mark.parametrize("kind", PANELS, ids=lambda kind: kind.__name__)
+def test_play_button_moves_a_slider_over_whole_numbers(begun, kind):
+    panel = begun(kind)
     players = [widget for widget in walk(panel.widget) if isinstance(widget, widgets.Play)]
     assert len(players) == (panel.play is not None)
     if panel.play is not None:
@@ -222,10 +309,9 @@ def test_play_button_moves_a_slider_over_whole_numbers(panel):
         assert players[0].value == panel.controls[panel.play].value
 
 
-# ---------------------------------------------------------------- names and words
-
-
-def test_every_panel_and_control_has_its_words(panel):
+@pytest.mark.parametrize("kind", PANELS, ids=lambda kind: kind.__name__)
+def test_every_panel_and_control_has_its_words(begun, kind):
+    panel = begun(kind)
     assert len(panel.alt) > 40
     assert panel.still.startswith("figures/")
     labels = [control.description for control in panel.controls.values()]
@@ -237,16 +323,17 @@ def test_no_two_panels_share_a_still_or_a_name():
     assert len({panel.still for panel in PANELS}) == len({panel.__name__ for panel in PANELS}) == len(PANELS)
 
 
-def test_real_frames_are_small_enough_for_the_wire(monkeypatch):
+@pytest.mark.sampled(DRAWN_IN_FULL)
+@pytest.mark.parametrize("kind", PANELS, ids=lambda kind: kind.__name__)
+def test_real_frames_are_small_enough_for_the_wire(kind, sample, monkeypatch):
     monkeypatch.undo()
-    for kind in PANELS:
-        panel = kind()
-        rng = np.random.default_rng(5)
-        for _ in range(3):
-            # A heat map of thousands of cells has as many edges.
-            most = 800_000 if kind is PositionTable else 400_000
-            assert len(picture(panel)) < most, (kind.__name__, panel.state)
-            wander(panel, rng, monkeypatch)
+    panel = kind()
+    rng = sample.rng(kind.__name__)
+    # A heat map of thousands of cells has as many edges.
+    most = 800_000 if kind is PositionTable else 400_000
+    for _ in range(3):
+        assert len(picture(panel)) < most, panel.state
+        wander(panel, rng, monkeypatch)
 
 
 # ---------------------------------------------------------------- the sweep can fail
@@ -310,7 +397,15 @@ class UnseenData(DotPanel):
 class LeftOver(DotPanel):
     def compute(self, *, a, b):
         data = super().compute(a=a, b=b)
-        return data if b == 25 else {"y": data["y"]}
+        return data if self.at(b) else {"y": data["y"]}
+
+    def at(self, b):
+        return b >= 25
+
+
+class LeftOverAtOneValue(LeftOver):
+    def at(self, b):
+        return b == 25
 
 
 class Remembers(DotPanel):
@@ -319,6 +414,48 @@ class Remembers(DotPanel):
     def compute(self, *, a, b):
         self.highest = max(a, self.highest)
         return super().compute(a=self.highest, b=b)
+
+
+class RemembersWithoutKey(DotPanel):
+    known = None
+
+    def compute(self, *, a, b):
+        if self.known is None or self.known[0] != a:
+            self.known = a, super().compute(a=a, b=b)
+        return self.known[1]
+
+
+class RangeOfBefore(DotPanel):
+    def couple(self, name):
+        if name == "a":
+            self.controls["b"].max = max(self.controls["b"].max, 50 + self.controls["a"].value)
+
+
+class FirstSizeView(DotView):
+    first = None
+
+    def update(self, data):
+        self.first = self.first or data["size"]
+        return super().update(data | {"size": self.first})
+
+
+class DrawnOnce(DotPanel):
+    def make_view(self):
+        return FirstSizeView()
+
+
+class AnewView(DotView):
+    def update(self, data):
+        self._moving.remove(self.dot)
+        self.dot.remove()
+        (dot,) = self.axes.plot([50], [0], marker="o", color=theme.INK)
+        self.dot = self.moving(dot)
+        return super().update(data)
+
+
+class DrawnAnew(DotPanel):
+    def make_view(self):
+        return AnewView()
 
 
 class DraggedOff(DotPanel):
@@ -337,34 +474,49 @@ SWEEPS = (
     test_every_value_of_every_control,
     test_every_control_changes_what_is_shown,
     test_joint_settings_give_frames_of_the_state_alone,
+    test_single_moves_give_what_a_new_panel_computes,
+    test_state_can_be_set_back_whatever_was_before,
 )
 
 
-def sweep(kind, test, monkeypatch, logged):
-    panel = kind()
-    test(panel, monkeypatch) if "monkeypatch" in inspect.signature(test).parameters else test(panel)
+def sweep(kind, test, in_full, sample, monkeypatch, logged):
+    given = {"panel": kind(), "in_full": in_full, "sample": sample, "monkeypatch": monkeypatch}
+    test(**{name: given[name] for name in inspect.signature(test).parameters})
     assert not logged.messages
 
 
+@pytest.mark.parametrize("in_full", [True, False], ids=["in full", "sampled"])
 @pytest.mark.parametrize("test", SWEEPS)
-def test_sweep_passes_a_sound_panel(test, monkeypatch, logged):
-    sweep(DotPanel, test, monkeypatch, logged)
+def test_sweep_passes_a_sound_panel(test, in_full, sample, monkeypatch, logged):
+    sweep(DotPanel, test, in_full, sample, monkeypatch, logged)
+
+
+FAULTS = (
+    (FaultAtOneValue, test_every_value_of_every_control),
+    (UnseenData, test_every_value_of_every_control),
+    (DraggedOff, test_every_value_of_every_control),
+    (Logs, test_every_value_of_every_control),
+    (DeadControl, test_every_control_changes_what_is_shown),
+    (FaultAtOneCorner, test_joint_settings_give_frames_of_the_state_alone),
+    (LeftOver, test_joint_settings_give_frames_of_the_state_alone),
+    (Remembers, test_joint_settings_give_frames_of_the_state_alone),
+    (DrawnOnce, test_joint_settings_give_frames_of_the_state_alone),
+    (DrawnAnew, test_joint_settings_give_frames_of_the_state_alone),
+    (Remembers, test_single_moves_give_what_a_new_panel_computes),
+    (RemembersWithoutKey, test_single_moves_give_what_a_new_panel_computes),
+    (RangeOfBefore, test_single_moves_give_what_a_new_panel_computes),
+)
 
 
 @pytest.mark.parametrize(
-    ("kind", "test"),
+    ("kind", "test", "in_full"),
     [
-        (FaultAtOneValue, test_every_value_of_every_control),
-        (UnseenData, test_every_value_of_every_control),
-        (DraggedOff, test_every_value_of_every_control),
-        (Logs, test_every_value_of_every_control),
-        (DeadControl, test_every_control_changes_what_is_shown),
-        (FaultAtOneCorner, test_joint_settings_give_frames_of_the_state_alone),
-        (LeftOver, test_joint_settings_give_frames_of_the_state_alone),
-        (Remembers, test_joint_settings_give_frames_of_the_state_alone),
+        *((*fault, in_full) for fault in FAULTS for in_full in (True, False)),
+        # What one value leaves behind is seen where all states are drawn.
+        (LeftOverAtOneValue, test_joint_settings_give_frames_of_the_state_alone, True),
     ],
 )
-def test_sweep_finds(kind, test, monkeypatch, logged):
-    with pytest.raises(AssertionError):
-        sweep(kind, test, monkeypatch, logged)
+def test_sweep_finds(kind, test, in_full, monkeypatch, logged):
+    with pytest.raises((AssertionError, ZeroDivisionError, ValueError)):
+        sweep(kind, test, in_full, Sample("the same in every run"), monkeypatch, logged)
     logged.clear()

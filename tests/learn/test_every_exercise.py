@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from exercises import EXERCISES, MODULES
 
+pytestmark = pytest.mark.sweep
+
 SEEDS = range(20)
 
 MISTAKES = {

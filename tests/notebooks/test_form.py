@@ -285,27 +285,24 @@ def definitions_are_the_readers_own(notebook: Notebook) -> Iterator[str]:
 
 def panels_of(notebook: Notebook) -> Iterator[tuple[int, nbformat.NotebookNode, type | None]]:
     """Yield index, cell and panel class of the cells that show a panel, and of those tagged as if they did."""
-    kinds = {panel.__name__: panel for panel in (*PANELS, *LIVE_RUNS, *SHEETS)}
-    instances = {}
-
-    def panel_of(node):
-        if isinstance(node, ast.Name):
-            return instances.get(node.id)
-        if isinstance(node, ast.Call):
-            return kinds.get(ast.unparse(node.func).split(".")[-1])
-        return None
-
     for index, cell in enumerate(notebook.node.cells):
-        if cell.cell_type != "code":
-            continue
-        body = tree(cell).body
-        for node in body:
-            if isinstance(node, ast.Assign) and panel_of(node.value) and isinstance(node.targets[0], ast.Name):
-                instances[node.targets[0].id] = panel_of(node.value)
-        shown = panel_of(body[-1].value) if body and isinstance(body[-1], ast.Expr) else None
+        found = notebooks.shown(cell)
         tags = set(cell.metadata.get("tags", []))
-        if shown or (set(EXPLORER_TAGS) & tags and tags != set(TIMING_TAGS)):
-            yield index, cell, shown
+        if found or (set(EXPLORER_TAGS) & tags and tags != set(TIMING_TAGS)):
+            yield index, cell, found and found.kind
+
+
+def panels_are_shown_where_they_are_made(notebook: Notebook) -> Iterator[str]:
+    """No panel is shown otherwise than by `name = Kind()` and `name`, which all that reads notebooks knows."""
+    names = set()
+    for cell in notebook.code:
+        parsed = tree(cell)
+        calls = [node for node in ast.walk(parsed) if isinstance(node, ast.Call)]
+        made = [call for call in calls if ast.unparse(call.func).split(".")[-1] in notebooks.KINDS]
+        names |= {ast.unparse(n.targets[0]) for n in parsed.body if isinstance(n, ast.Assign) and n.value in made}
+        last = parsed.body[-1].value if parsed.body and isinstance(parsed.body[-1], ast.Expr) else None
+        if notebooks.shown(cell) is None and (last in made or (isinstance(last, ast.Name) and last.id in names)):
+            yield f"{cell.id}: shows a panel, and is not `name = Kind()` and `name`"
 
 
 def explorers_are_tagged(notebook: Notebook) -> Iterator[str]:
@@ -419,6 +416,7 @@ RULES = (
     nothing_comes_from_outside,
     names_are_bound_once,
     definitions_are_the_readers_own,
+    panels_are_shown_where_they_are_made,
     explorers_are_tagged,
     explorers_stand_below_their_stills,
     pictures_have_words,
@@ -626,8 +624,13 @@ REFUSED = [
     (explorers_are_tagged, made(code("1 + 1", tags=("nbval-skip",)))),
     (explorers_are_tagged, made(code("1 + 1", tags=("timing",)))),
     (explorers_are_tagged, made(explorer(tags=TIMING_TAGS))),
-    (explorers_are_tagged, made(code(f"p = {PANEL.__name__}()"), code("p"))),
-    (explorers_are_tagged, made(code(f"from transformer_parts.explore import rope\nrope.{PANEL.__name__}()"))),
+    (panels_are_shown_where_they_are_made, made(code(f"p = {PANEL.__name__}()"), code("p"))),
+    (panels_are_shown_where_they_are_made, made(code(f"p = {PANEL.__name__}()\np.reset()\np"))),
+    (panels_are_shown_where_they_are_made, made(explorer(), code("panel"))),
+    (
+        panels_are_shown_where_they_are_made,
+        made(code(f"from transformer_parts.explore import rope\nrope.{PANEL.__name__}()")),
+    ),
     (explorers_are_tagged, made(code("1 + 1", tags=TIMING_TAGS))),
     (explorers_are_tagged, made(*[explorer()] * 4)),
     (explorers_are_tagged, made(explorer(tags=LIVE_TAGS))),
@@ -693,7 +696,7 @@ PASSED = [
     (definitions_are_the_readers_own, made(code("def my_rotate(x):\n    return x"))),
     (definitions_are_the_readers_own, made(code('def rotate(x):\n    """Write."""\n    ...\nE.check(rotate)'))),
     (links_lead_somewhere, made(prose("$a[i](x)$".replace("](", "] (")), prose("[code](../../lib)"))),
-    (explorers_are_tagged, made(code(f"p = {PANEL.__name__}()\np.reset()"))),
+    (panels_are_shown_where_they_are_made, made(code(f"p = {PANEL.__name__}()\np.reset()"))),
     (explorers_are_tagged, made(*[explorer()] * 3, live_run())),
     (explorers_are_tagged, interview(*(sheet(kind) for kind in SHEETS))),
     (explorers_stand_below_their_stills, interview(sheet())),

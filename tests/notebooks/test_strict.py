@@ -1,4 +1,4 @@
-"""The run of `make test` over the notebooks is strict: a changed number or a false assert fails it."""
+"""The run of `make test` over the notebooks is strict: a changed number, a false assert, a widget's error fails it."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import nbformat
 
 PROJECT = Path(__file__).parents[2]
 # As in the Makefile, beside the number of workers.
-OPTIONS = ("--nbval", "--nbval-cell-timeout=120")
+OPTIONS = ("-p", "widget_scan", "--nbval", "--nbval-cell-timeout=120")
 
 
 def validate(notebook: nbformat.NotebookNode, folder: Path) -> subprocess.CompletedProcess:
@@ -54,8 +54,66 @@ def test_each_fault_fails_and_the_rest_still_runs(tmp_path):
     assert f"{len(BAD)} failed, {len(GOOD)} passed" in run.stdout, run.stdout
 
 
+# ---------------------------------------------------------------- widgets, which nbval does not compare
+
+EXPLORER = ("explorer", "nbval-ignore-output")
+PANEL = """
+from transformer_parts.explore.rope import RopePlane
+
+class Fragile(RopePlane):
+    still = ""
+
+    def compute(self, **state):
+        if state["m"] == 5:
+            raise ValueError("m: got 5")
+        return super().compute(**state)
+
+panel = Fragile()
+panel.controls["m"].value = {m}
+panel
+"""
+FOREIGN = """
+import anywidget
+
+class Foreign(anywidget.AnyWidget):
+    _esm = "export default {}"
+
+foreign = Foreign()
+"""
+IGNORED = EXPLORER[1:]
+FAULTY = (
+    cell(PANEL.replace("{m}", "5"), tags=EXPLORER),
+    cell("panel.widget", tags=EXPLORER),
+    cell("panel", tags=IGNORED),
+    cell("import ipywidgets as widgets\nout, others = widgets.Output(), (Fragile(), Fragile())", tags=IGNORED),
+    cell(FOREIGN, tags=IGNORED),
+    cell("import sys\nprint('careful', file=sys.stderr)", tags=IGNORED),
+)
+FOUND = (
+    "HTMLModel shows <p",
+    "Cell 0 holds Fragile could not show",
+    "Cell 5 holds careful",
+    "3 cells show widgets, 2 are tagged so",
+    "a widget has not the words of an explorer",
+    "an Output is there",
+    "more or fewer pictures than panels",
+    "is not alone in its box",
+)
+
+
+def test_a_sound_panel_passes_the_search_of_widgets(tmp_path):
+    run = validate(nbformat.v4.new_notebook(cells=[cell(PANEL.replace("{m}", "4"), tags=EXPLORER)]), tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_search_of_widgets_finds_what_is_there(tmp_path):
+    run = validate(nbformat.v4.new_notebook(cells=list(FAULTY)), tmp_path)
+    assert f"{len(FAULTY)} passed, 1 error" in run.stdout, run.stdout + run.stderr
+    assert [words for words in FOUND if words not in run.stdout] == [], run.stdout
+
+
 def test_makefile_runs_it_so():
     makefile = (PROJECT / "Makefile").read_text("utf-8")
     (line,) = [line for line in makefile.splitlines() if "--nbval" in line]
-    assert all(option in line for option in OPTIONS)
+    assert " ".join(OPTIONS) in line
     assert "--dist loadfile" in line, "other distributions split a notebook's cells over workers"

@@ -7,7 +7,9 @@ from pathlib import Path
 import make_site
 import nbformat
 import pytest
-from publish.page import panel_of
+from notebooks import shown
+
+from transformer_parts.explore.catalogue import PANELS
 
 PROJECT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((PROJECT / "notebooks" / "en").glob("*.ipynb"))
@@ -31,6 +33,7 @@ def test_there_is_a_card_for_each_notebook_in_order(cards):
 @pytest.mark.parametrize("path", NOTEBOOKS[1:], ids=lambda path: path.stem)
 def test_the_still_of_a_card_is_the_first_of_its_notebook(cards, path):
     card = next(card for card in cards if f'href="{path.stem}.html"' in card)
-    panels = [found[1] for cell in nbformat.read(path, as_version=4).cells if (found := panel_of(cell))]
+    kinds = [found.kind for cell in nbformat.read(path, as_version=4).cells if (found := shown(cell))]
+    panels = [kind for kind in kinds if kind in PANELS]
     alt = re.search(r'<img src="data:image/webp;base64,[^"]{1000,}" alt="([^"]+)"', card)
     assert (alt and unescape(alt[1])) == (panels[0].alt if panels else None)

@@ -9,9 +9,10 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import numpy as np
 import pytest
+from notebooks import shown
 from PIL import Image
 from playwright.sync_api import Page, expect
-from publish.page import MOST_BYTES, panel_of
+from publish.page import MOST_BYTES
 from publish.ranges import options
 
 from transformer_parts.explore.catalogue import PANELS
@@ -96,7 +97,7 @@ def test_pictures_have_words_and_headings_anchors(page, open_page):
 
 def explorers(stem: str) -> list[tuple[str, type]]:
     notebook = nbformat.read(PROJECT / "notebooks" / "en" / f"{stem}.ipynb", as_version=4)
-    return [found for cell in notebook.cells if (found := panel_of(cell))]
+    return [found for cell in notebook.cells if (found := shown(cell)) and found.kind in PANELS]
 
 
 ALIVE = [(stem, name, panel) for stem in BUILT for name, panel in explorers(stem)]

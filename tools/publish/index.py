@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
+from notebooks import shown
 
-from publish.page import PROJECT, environment, links, panel_of, style, with_font
+from publish.page import PROJECT, environment, links, style, with_font
 from publish.prose import Prose, picture
+from transformer_parts.explore.catalogue import PANELS
 
 
 def index(paths: Sequence[Path]) -> str:
@@ -50,7 +52,8 @@ def _questions(start: nbformat.NotebookNode) -> dict[str, str]:
 
 def _still(path: Path) -> dict | None:
     notebook = nbformat.read(path, as_version=4)
-    panel = next((found[1] for cell in notebook.cells if (found := panel_of(cell))), None)
+    kinds = [found.kind for cell in notebook.cells if (found := shown(cell))]
+    panel = next((kind for kind in kinds if kind in PANELS), None)
     if panel is not None:
         return {"source": picture(PROJECT / panel.still, width=680), "alt": panel.alt}
     found = re.search(r"!\[([^\]]+)\]\(([^)]+\.png)\)", "".join(cell.source for cell in notebook.cells))

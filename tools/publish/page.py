@@ -13,13 +13,13 @@ import nbformat
 from fontTools import subset
 from fontTools.ttLib import TTFont
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from notebooks import shown
 
 from publish.prose import Prose, code, picture
 from publish.ranges import Explorer, Limits, options
-from publish.sheets import sheet, sheet_of
+from publish.sheets import sheet
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.live_run import LiveRun
-from transformer_parts.explore.panel import Panel
 
 PROJECT = Path(__file__).resolve().parents[2]
 FRONT = PROJECT / "lib" / "transformer_parts" / "explore" / "front"
@@ -47,23 +47,6 @@ def title_of(notebook: nbformat.NotebookNode) -> str:
     return re.match(r"# (.+)", notebook.cells[0].source)[1]
 
 
-def panel_of(cell: nbformat.NotebookNode) -> tuple[str, type[Panel]] | None:
-    """Return the name and the class of the panel that a cell shows, or None."""
-    found = re.fullmatch(r"(\w+) = (\w+)\([\w.]*\)\n\1", cell.source.strip())
-    kinds = {panel.__name__: panel for panel in PANELS}
-    if found is None or "explorer" not in cell.metadata.get("tags", ()) or found[2] not in kinds:
-        return None
-    return found[1], kinds[found[2]]
-
-
-def live_run_of(cell: nbformat.NotebookNode) -> type[LiveRun] | None:
-    """Return the class of the live run that a cell shows, or None."""
-    found = re.fullmatch(r"(\w+) = (\w+)\(\)\n\1", cell.source.strip())
-    if found is None or "live-run" not in cell.metadata.get("tags", ()):
-        return None
-    return {run.__name__: run for run in LIVE_RUNS}.get(found[2])
-
-
 def links(paths: Sequence[Path]) -> list[Link]:
     """Return the pages of notebooks, in order."""
     return [Link(path.stem, title_of(nbformat.read(path, as_version=4))) for path in paths]
@@ -82,21 +65,21 @@ def page(path: Path, links: Sequence[Link], limits: Limits | None = None) -> tup
         How much of each explorer is kept.
     """
     notebook = nbformat.read(path, as_version=4)
-    shown = [found[1] for cell in notebook.cells if (found := panel_of(cell))]
-    shown += [found for cell in notebook.cells if (found := live_run_of(cell))]
-    prose = Prose(path.parent, {Path(panel.still).name for panel in shown})
+    kinds = [found.kind for cell in notebook.cells if (found := shown(cell))]
+    prose = Prose(path.parent, {Path(kind.still).name for kind in kinds if kind in (*PANELS, *LIVE_RUNS)})
     titles = {link.stem: link.title for link in links}
     blocks, explorers = [], {}
     for cell in notebook.cells:
+        name, kind = shown(cell) or ("", None)
         if cell.cell_type == "markdown":
             blocks.append({"kind": "prose", "html": prose.html(cell.source)})
-        elif found := panel_of(cell):
-            explorers[found[0]] = Explorer(found[1](), limits)
-            blocks.append({"kind": "explorer", "code": code(cell.source), **_explorer(found[0], explorers[found[0]])})
-        elif found := live_run_of(cell):
-            blocks.append({"kind": "live", "code": code(cell.source), **_live(found())})
-        elif found := sheet_of(cell):
-            blocks.append({"kind": "sheet", "code": code(cell.source), **sheet(found, titles)})
+        elif kind in PANELS:
+            explorers[name] = Explorer(kind(), limits)
+            blocks.append({"kind": "explorer", "code": code(cell.source), **_explorer(name, explorers[name])})
+        elif kind in LIVE_RUNS:
+            blocks.append({"kind": "live", "code": code(cell.source), **_live(kind())})
+        elif kind is not None:
+            blocks.append({"kind": "sheet", "code": code(cell.source), **sheet(kind.__name__, titles)})
         else:
             outputs = [_output(output, prose) for output in cell.outputs]
             blocks.append({"kind": "code", "code": code(cell.source), "outputs": outputs})

@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from html import escape
 from types import MappingProxyType
 
-import nbformat
-
 from publish.formulas import breakable, mathml
 from publish.prose import tied
 from transformer_parts.explore import interview, prose
@@ -57,12 +55,6 @@ def _formula(source: str) -> str:
     if source.startswith("$$"):
         return f'<span class="formula" tabindex="0">{mathml(source[2:-2], block=True)}</span>'
     return breakable(source[1:-1])
-
-
-def sheet_of(cell: nbformat.NotebookNode) -> str | None:
-    """Return the name of the class of the sheet that a cell shows, or None."""
-    found = re.fullmatch(r"(\w+) = (\w+)\(\)\n\1", cell.source.strip())
-    return found[2] if found and "sheet" in cell.metadata.get("tags", ()) else None
 
 
 def sheet(name: str, titles: dict[str, str]) -> dict:

@@ -3,11 +3,12 @@
 import base64
 import hashlib
 import io
-import re
+import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import lab
@@ -22,7 +23,7 @@ from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.ranges import places as places_of
 
-PROJECT = Path(__file__).resolve().parents[1]
+PROJECT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = PROJECT / "screenshots"
 
 # The digest of an image's bytes; null if another picture takes its place meanwhile.
@@ -77,24 +78,19 @@ class Place:
     name: str
     panel_class: type[Panel]
 
-    @classmethod
-    def of_cell(cls, notebook: Path, cell: int, source: str) -> "Place":
-        """Read the place from the cell's source, ``name = PanelClass()`` (or of something shared) and ``name``."""
-        name, class_name = re.fullmatch(r"(\w+) = (\w+)\([\w.]*\)\n\1", source.strip()).groups()
-        return cls(notebook.as_posix(), cell, name, {panel.__name__: panel for panel in PANELS}[class_name])
-
     def __str__(self):
         return f"{Path(self.notebook).stem}-{self.name}"
 
 
-def places() -> list[Place]:
-    """Return the places of all explorers of all notebooks, in order."""
-    found = []
-    for path in notebooks.notebooks():
-        for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
-            if "explorer" in cell.metadata.get("tags", ()):
-                found.append(Place.of_cell(path.relative_to(PROJECT), number, cell.source))
-    return found
+@cache
+def places(kinds: Sequence[type] = PANELS) -> tuple[Place, ...]:
+    """Return the places of all explorers of all notebooks, or of another list of the catalogue, in order."""
+    return tuple(
+        Place(path.relative_to(PROJECT).as_posix(), number, *found)
+        for path in notebooks.notebooks()
+        for number, cell in enumerate(nbformat.read(path, as_version=4).cells)
+        if (found := notebooks.shown(cell)) and found.kind in kinds
+    )
 
 
 class Log(list):
@@ -165,15 +161,17 @@ class Explorer:
         return places_of(self.twin.controls[control])[key]
 
     def changed_line(self) -> str:
-        """Return a line of the page's table that is not in the table of the first state."""
-        self.twin.reset()
-        first = {row.value for row in self.twin.rows(self.twin.compute(**self.twin.state))}
-        rows = self.table.locator("tr").all()
+        """Return a line of the page's table that has another value than in the first state."""
+        first, rows = self.wanted_numbers(), self.table.locator("tr").all()
         return next(
             " ".join(row.locator("th, td").all_text_contents())
-            for row in rows
-            if row.locator("td").inner_text().replace("\xa0", " ") not in first
+            for row, before in itertools.zip_longest(rows, first)
+            if row.locator("td").inner_text().replace("\xa0", " ") != before
         )
+
+    def other_end(self, control: str) -> float:
+        """Return the end of a slider, 0 left or 1 right, at which the numbers are not those of the first state."""
+        return float(self.wanted_numbers(**{control: self.values(control)[-1]}) != self.wanted_numbers())
 
     def value(self, control: str) -> object:
         """Return the value that a slider has in the kernel."""

@@ -19,8 +19,6 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-PROJECT = Path(__file__).resolve().parents[1]
-
 # No network: Chromium's own background requests are turned off.
 _CHROMIUM_FLAGS = [
     "--no-sandbox",
