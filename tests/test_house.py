@@ -7,14 +7,12 @@ docstring rules, and pytest's run of the examples in docstrings.  Each rule here
 
 import ast
 import inspect
-import io
 import json
 import os
 import pkgutil
 import re
 import subprocess
 import sys
-import tokenize
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -22,6 +20,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
+from size import code_lines
 
 REPOSITORY = Path(__file__).parents[1]
 PROJECT = REPOSITORY / "pyproject.toml"
@@ -56,17 +55,6 @@ def names_say_what_a_module_holds(module) -> Iterator[str]:
 def modules_are_short(module) -> Iterator[str]:
     if (count := code_lines(module.text)) > LONGEST_MODULE:
         yield f"{count} lines of code, at most {LONGEST_MODULE} are wanted"
-
-
-def code_lines(text: str) -> int:
-    """Return how many lines hold code: not docstrings, comments and blank lines."""
-    no_code = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    lines = {n for token in tokens if token.type not in no_code for n in range(token.start[0], token.end[0] + 1)}
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            lines -= {*range(node.body[0].lineno, node.body[0].end_lineno + 1)}
-    return len(lines)
 
 
 def maths_imports_numpy_alone(module) -> Iterator[str]:

@@ -4,7 +4,6 @@ Their words come from `transformer_parts.learn` through the functions that the w
 computed when the page is made.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from html import escape
 from types import MappingProxyType
