@@ -98,7 +98,9 @@ def translate(control: widgets.Widget, language: Language) -> None:
             setattr(control, name, language.text(words))
     if not isinstance(control, widgets.Dropdown | widgets.SelectionSlider | widgets.RadioButtons | widgets.Select):
         return
-    options = [(option, option) if isinstance(option, str) else option for option in control.options]
+    options = [option if isinstance(option, tuple) else (option, option) for option in control.options]
+    if not all(isinstance(label, str) for label, _ in options):  # plain numbers
+        return
     shown = [(language.text(label), value) for label, value in options]
     if any(label != told for (label, _), (told, _) in zip(options, shown, strict=True)):
         value = control.value
