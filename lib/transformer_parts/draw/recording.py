@@ -21,6 +21,7 @@ from matplotlib.transforms import Affine2D, Transform
 from numpy.typing import NDArray
 
 from transformer_parts.draw import recorded_image
+from transformer_parts.draw.settings import drawing
 from transformer_parts.draw.svg_path import STEPS, path_data
 from transformer_parts.draw.view import View
 
@@ -80,7 +81,7 @@ class Recording:
     def frame(self, data: object) -> tuple[int, ...]:
         """Return a frame: the numbers of the background and of what each moving artist drew, from back to front."""
         view = self.view
-        with view.lock:
+        with drawing():
             view.update(data)
             limits = tuple((*axes.get_xlim(), *axes.get_ylim()) for axes in view.fig.axes)
             if limits not in self._backgrounds:

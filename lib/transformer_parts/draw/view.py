@@ -1,8 +1,7 @@
 """The contract of a picture: built once, laid out once, then only the data of its artists changes."""
 
 from abc import ABC, abstractmethod
-from threading import RLock
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import frame, theme
 from transformer_parts.draw.background import Backgrounds
+from transformer_parts.draw.settings import drawing
 
 Data = TypeVar("Data")
 
@@ -41,17 +41,13 @@ class View(ABC, Generic[Data]):
 
     size = (680, 420)
 
-    # JupyterLab runs the callbacks of sliders in another thread than the cells, and matplotlib's fonts, which all
-    # figures share, bear one thread at a time: who draws holds the lock.
-    lock: ClassVar[RLock] = RLock()
-
     def __init__(self, scale: float = 2.0):
         width, height = self.size
-        self.fig = Figure(figsize=(width / CSS_DPI, height / CSS_DPI), dpi=CSS_DPI * scale, facecolor=theme.PAPER)
-        self._canvas = FigureCanvasAgg(self.fig)
         self._moving: list[Artist] = []
         self._backgrounds = Backgrounds()
-        with self.lock:
+        with drawing():
+            self.fig = Figure(figsize=(width / CSS_DPI, height / CSS_DPI), dpi=CSS_DPI * scale, facecolor=theme.PAPER)
+            self._canvas = FigureCanvasAgg(self.fig)
             self.build()
 
     @abstractmethod
@@ -85,20 +81,20 @@ class View(ABC, Generic[Data]):
 
     def frame(self, data: Data) -> bytes:
         """Return the picture of the data, encoded for the page (see `frame.LIVE_FORMAT`)."""
-        with self.lock:
+        with drawing():
             self._draw(data)
             return frame.live(self._canvas)
 
     def pixels(self, data: Data, ratio: int) -> NDArray[np.uint32]:
         """Return the picture of the data as it is, at so many pixels per CSS pixel (see `frame.pixels`)."""
         factor = max(round(self.fig.dpi / CSS_DPI / ratio), 1)
-        with self.lock:
+        with drawing():
             self._draw(data)
             return frame.pixels(self._canvas).copy() if factor == 1 else frame.reduced(self._canvas, factor)
 
     def still(self, data: Data) -> bytes:
         """Return the picture of the data as a lossless PNG."""
-        with self.lock:
+        with drawing():
             self._draw(data)
             return frame.still(self._canvas)
 

@@ -1,0 +1,68 @@
+"""Our pictures are drawn under matplotlib's defaults, and the reader's plots under the reader's settings.
+
+`test_stills` runs under settings of several readers.
+"""
+
+import io
+import threading
+
+import matplotlib
+import pytest
+from matplotlib import pyplot
+
+from transformer_parts.draw.settings import drawing
+from transformer_parts.explore.norms import NormBars
+
+TIMES = 200
+
+
+def plot() -> bytes:
+    """Return a reader's plot, in the reader's style."""
+    with matplotlib.style.context("dark_background"):
+        figure, axes = pyplot.subplots(figsize=(2, 1.5), dpi=50)
+        axes.plot([1, 3, 2], label="$x^2$")
+        axes.legend()
+        file = io.BytesIO()
+        figure.savefig(file, format="png")
+        pyplot.close(figure)
+    return file.getvalue()
+
+
+def test_inside_the_defaults_hold_and_outside_nothing_changes():
+    with matplotlib.rc_context({"lines.linewidth": 7.0}):
+        with drawing():
+            assert matplotlib.rcParams["lines.linewidth"] == matplotlib.rcParamsDefault["lines.linewidth"] != 7.0
+            seen = []
+            other = threading.Thread(target=lambda: seen.append(matplotlib.rcParams["lines.linewidth"]))
+            other.start()
+            other.join()
+            assert seen == [7.0]
+        assert matplotlib.rcParams["lines.linewidth"] == 7.0
+        assert matplotlib.rcParams.copy()["lines.linewidth"] == 7.0
+
+
+def test_an_error_inside_gives_the_settings_back():
+    with matplotlib.rc_context({"lines.linewidth": 7.0}):
+        with pytest.raises(ZeroDivisionError), drawing():
+            _ = 1 / 0
+        assert matplotlib.rcParams["lines.linewidth"] == 7.0
+
+
+def test_pictures_and_plots_that_are_drawn_at_once_both_stay_as_they_are():
+    panel = NormBars()
+    data = panel.compute(**panel.state)
+    ours, theirs = panel.view.still(data), plot()
+    stop, drawn = threading.Event(), set()
+
+    def draw():
+        while not stop.is_set():
+            panel.view.redraw_background()
+            drawn.add(panel.view.still(data))
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    plots = {plot() for _time in range(TIMES)}
+    stop.set()
+    thread.join()
+    assert plots == {theirs}
+    assert drawn == {ours}
