@@ -163,7 +163,7 @@ def test_a_refused_text_is_told_and_changes_nothing(monkeypatch, logged):
     panel = RealModelStream()
     before = panel.picture.value
     panel.reading.text.value = "x"
-    assert "Got &lt;1&gt; token. The explorers go on with" in panel.reading.message.value
+    assert "Got &lt;1&gt; token. The explorers go on with" in panel.reading.status.value
     assert panel.picture.value == before
     assert [message for message in logged.messages if "could not read 'x'" in message]
     logged.clear()
@@ -176,23 +176,23 @@ def test_after_a_refused_text_the_line_and_its_note_are_those_of_the_passage(way
 
     monkeypatch.setattr(Reading, "_steps", refuse)
     panel = RealModelStream()
-    note = panel.reading.message.value
+    note = panel.reading.status.value
     panel.reading.text.value = "x"
-    assert panel.reading.message.value != note
+    assert panel.reading.status.value != note
     logged.clear()
     if way == "a preset":
         press(panel, "A massive activation")
     else:
         panel.reading.text.value = panel.passage.text
     assert panel.reading.text.value == panel.passage.text
-    assert panel.reading.message.value == note
+    assert panel.reading.status.value == note
 
 
 def test_without_weights_nothing_can_be_typed_and_the_page_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv(weights.FOLDER_VARIABLE, str(tmp_path))
     reading = Reading()
     assert reading.text.disabled
-    assert "make model" in reading.message.value
+    assert "make model" in reading.status.value
     (tmp_path / weights.FILE_NAME).write_bytes(b"")
     assert not Reading().text.disabled
 
@@ -202,5 +202,5 @@ def test_an_error_of_the_weights_is_told(kind, monkeypatch, tmp_path, logged):
     monkeypatch.setenv(weights.FOLDER_VARIABLE, str(tmp_path))
     panel = kind()
     panel.reading.text.value = "Hello there"
-    assert "there is no such file" in panel.reading.message.value
+    assert "there is no such file" in panel.reading.status.value
     logged.clear()

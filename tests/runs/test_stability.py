@@ -94,9 +94,9 @@ def test_qk_norm_keeps_logits_low(recording):
 
 
 def test_arms_of_a_comparison_differ_in_one_setting():
-    for title, taken, left in COMPARISONS.values():
+    for name, (taken, left) in COMPARISONS.items():
         differ = [f.name for f in dataclasses.fields(Arm) if getattr(taken, f.name) != getattr(left, f.name)]
-        assert len(differ) == 1, title
+        assert len(differ) == 1, name
     assert all(isinstance(comparison, Comparison) for comparison in COMPARISONS.values())
 
 

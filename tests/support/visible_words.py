@@ -9,11 +9,11 @@ from html.parser import HTMLParser
 #: Words that are the same in every language: models, methods, optimizers, units, dtypes, and what numbers may print as.
 ALLOWED = frozenset(
     """
-    Llama Mistral Qwen Gemma Phi GPT BERT BLOOM MPT PaLM SmolLM2 GPTJ NeoX OLMo DeepSeek Falcon Whisper RoPE
+    Llama Mistral Qwen Qwen2 Qwen3 Gemma Phi GPT BERT BLOOM MPT PaLM SmolLM2 GPTJ NeoX OLMo DeepSeek Falcon Whisper RoPE
     ALiBi YaRN NTK LongRoPE NoPE XPos RMSNorm LayerNorm DeepNorm DeepNet BatchNorm SwiGLU GeGLU ReGLU GLU ReLU
     GELU SiLU Swish AdamW Adam SGD MHA MQA GQA MLA KV FFN Post Pre LN RMS FLOP FLOPs TFLOP GFLOP bytes kB MB
     GB TB KiB MiB GiB TiB rad ms px float64 float32 float16 bfloat16 fp32 fp16 bf16 int8 nan inf True False
-    None sin cos exp log ln max min softmax sqrt arXiv
+    None sin cos exp log log₂ ln max min softmax sqrt arXiv
     """.split()  # noqa: SIM905
 )
 #: Attributes that are read aloud or shown.
@@ -29,16 +29,21 @@ class _Shown(HTMLParser):
         super().__init__()
         self.pieces: list[str] = []
         self._hidden = 0
+        self._data: str | None = None
 
     def handle_starttag(self, tag, attrs):
         self._hidden += tag in HIDDEN_TAGS
+        if ("translate", "no") in attrs:
+            self._data = tag
         self.pieces += [f"\n{value}\n" for name, value in attrs if name in SHOWN_ATTRIBUTES and value]
 
     def handle_endtag(self, tag):
         self._hidden -= tag in HIDDEN_TAGS
+        if tag == self._data:
+            self._data = None
 
     def handle_data(self, data):
-        if not self._hidden:
+        if not self._hidden and self._data is None:
             self.pieces.append(data)
 
 
@@ -46,7 +51,8 @@ def escaped(text: str, *, allowed: frozenset[str] = ALLOWED, html: bool = True) 
     """Return the words of HTML, Markdown or plain text, in order, that stand outside of ⟦ ⟧.
 
     A word has two Latin letters in a row.  Names with an underscore are names used in code, and so is what stands in
-    ``<code>`` or between backticks.  What stands in “ ” is data: tokens of a text, shown as they are.
+    ``<code>`` or between backticks.  What stands in “ ” or in an element with ``translate="no"`` is data: tokens of a
+    text, shown as they are.
     """
     if html:
         shown = _Shown()

@@ -99,10 +99,8 @@ def translate(control: widgets.Widget, language: Language) -> None:
     if not isinstance(control, widgets.Dropdown | widgets.SelectionSlider | widgets.RadioButtons | widgets.Select):
         return
     options = [option if isinstance(option, tuple) else (option, option) for option in control.options]
-    if not all(isinstance(label, str) for label, _ in options):  # plain numbers
-        return
     shown = [(language.text(label), value) for label, value in options]
-    if any(label != told for (label, _), (told, _) in zip(options, shown, strict=True)):
+    if shown != options:
         value = control.value
         control.options = tuple(shown)
         control.value = value

@@ -1,4 +1,4 @@
-"""Norm placements with the hand on them: one pass forward and back, the gradient against depth, and short runs."""
+"""Explorers of norm placement: one pass forward and backward, the gradient against depth, and short runs."""
 
 from types import MappingProxyType
 
@@ -22,6 +22,7 @@ from transformer_parts.draw.norm_placement import (
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths.initialization import standard_draws
 from transformer_parts.maths.norm_placement import deepnorm_alpha_beta
 from transformer_parts.maths.residual_stream import first_pass, initialized
@@ -29,8 +30,8 @@ from transformer_parts.maths.stack import StackConfig
 from transformer_parts.runs import recorded
 from transformer_parts.runs.norm_placement import NAME, run_name
 
-NAMES = MappingProxyType({"Pre": "pre", "Post": "post", "Sandwich": "sandwich", "DeepNorm": "deepnorm"})
-SCHEMES = MappingProxyType({"Xavier, as in the paper": "xavier", "0.02 and 1/√(2L), as GPT-2": "gpt2"})
+NAMES = MappingProxyType({_("Pre"): "pre", _("Post"): "post", _("Sandwich"): "sandwich", "DeepNorm": "deepnorm"})
+SCHEMES = MappingProxyType({_("Xavier, as in the paper"): "xavier", _("0.02 and 1/√(2L), as GPT-2"): "gpt2"})
 NORMS = MappingProxyType({"LayerNorm": "layer", "RMSNorm": "rms"})
 
 
@@ -39,9 +40,9 @@ def _name(placement: str) -> str:
 
 
 class PlacementLayers(Panel[TwoPlacements]):
-    """Two placements side by side, layer by layer: each frame is a real pass forward and backward."""
+    """Two placements side by side, layer by layer: each frame is a real forward and backward pass."""
 
-    alt = (
+    alt = _(
         "Above, the root mean square of the residual stream before the first layer and after each; below, the norm of"
         " the gradient of each layer's last feed-forward matrix. Blue circles, solid: one placement of the norms; red"
         " squares, dashed: another. Both scales are logarithmic."
@@ -50,12 +51,12 @@ class PlacementLayers(Panel[TwoPlacements]):
     _paper = MappingProxyType({"n_layers": 8, "d_model": 32, "branch_scale": 1.0, "scheme": "xavier", "norm": "layer"})
     presets = MappingProxyType(
         {
-            "Pre and Post": {**_paper, "chosen": "pre", "compared": "post"},
-            "Pre and Sandwich, wide branches": {
+            _("Pre and Post"): {**_paper, "chosen": "pre", "compared": "post"},
+            _("Pre and Sandwich, wide branches"): {
                 **_paper, "chosen": "pre", "compared": "sandwich", "branch_scale": 4.0,
             },
-            "Post and DeepNorm": {**_paper, "chosen": "post", "compared": "deepnorm"},
-            "GPT-2's start": {**_paper, "chosen": "pre", "compared": "post", "scheme": "gpt2"},
+            _("Post and DeepNorm"): {**_paper, "chosen": "post", "compared": "deepnorm"},
+            _("GPT-2's start"): {**_paper, "chosen": "pre", "compared": "post", "scheme": "gpt2"},
         }
     )  # fmt: skip
     widths = (16, 32, 64)
@@ -67,13 +68,13 @@ class PlacementLayers(Panel[TwoPlacements]):
             width: standard_draws(self._config("sandwich", self.deepest, width, "layer")) for width in self.widths
         }
         return {
-            "chosen": controls.choice("placement", NAMES, "pre"),
-            "compared": controls.choice("beside it", NAMES, "post"),
-            "n_layers": controls.integer("layers", 8, 1, self.deepest),
-            "d_model": controls.stops("width d", 32, self.widths),
-            "branch_scale": controls.power("branches, times", 1.0, 0.25, 4, form=".2f", also=[0.5, 2, 4]),
-            "scheme": controls.choice("initial weights", SCHEMES, "xavier"),
-            "norm": controls.choice("norm", NORMS, "layer"),
+            "chosen": controls.choice(_("placement"), NAMES, "pre"),
+            "compared": controls.choice(_("beside it"), NAMES, "post"),
+            "n_layers": controls.integer(_("layers"), 8, 1, self.deepest),
+            "d_model": controls.stops(_("width d"), 32, self.widths),
+            "branch_scale": controls.power(_("branches, times"), 1.0, 0.25, 4, form=".2f", also=[0.5, 2, 4]),
+            "scheme": controls.choice(_("initial weights"), SCHEMES, "xavier"),
+            "norm": controls.choice(_("norm"), NORMS, "layer"),
         }
 
     def make_view(self):
@@ -101,13 +102,21 @@ class PlacementLayers(Panel[TwoPlacements]):
             name, numbers = _name(placed.placement), placed.numbers
             first, last = numbers.ffn_gradient[[0, -1]]
             rows += [
-                Row(f"{name}: RMS of the stream, first and last", _pair(numbers.activation_rms), colour),
-                Row(f"{name}: gradient of the first and the last layer", f"{first:.4f}, {last:.4f}", colour),
-                Row(f"{name}: last over first", number(last / first, 3), colour),
+                Row(_("{name}: RMS of the stream, first and last", name=name), _pair(numbers.activation_rms), colour),
+                Row(
+                    _("{name}: gradient of the first and the last layer", name=name), f"{first:.4f}, {last:.4f}", colour
+                ),
+                Row(_("{name}: last over first", name=name), number(last / first, 3), colour),
             ]
         n_layers = len(data.chosen.numbers.ffn_gradient)
         factors = deepnorm_alpha_beta(n_layers)
-        return [*rows, Row(f"DeepNorm's α and β for {n_layers} layers", f"{factors.alpha:.4f}, {factors.beta:.4f}")]
+        return [
+            *rows,
+            Row(
+                _("DeepNorm's α and β for {n_layers} layers", n_layers=n_layers),
+                f"{factors.alpha:.4f}, {factors.beta:.4f}",
+            ),
+        ]
 
 
 def _pair(values: np.ndarray) -> str:
@@ -117,7 +126,7 @@ def _pair(values: np.ndarray) -> str:
 class PlacementDepth(Panel[ByDepth]):
     """One number at initialisation against the depth, recorded over eight seeds, for all placements."""
 
-    alt = (
+    alt = _(
         "The norm of a gradient at initialisation against the number of layers L, both scales logarithmic: Pre blue"
         " circles, Post red squares dashed, Sandwich gold triangles dotted, DeepNorm black diamonds. Bands show the"
         " range over eight seeds. Thin dotted lines fall as one over the root of L; a vertical line marks the depth"
@@ -126,10 +135,10 @@ class PlacementDepth(Panel[ByDepth]):
     still = "figures/placement_depth.png"
     presets = MappingProxyType(
         {
-            "The claim": {"quantity": "last", "scheme": "xavier", "depth": 32},
-            "Near the input": {"quantity": "first", "scheme": "xavier", "depth": 32},
-            "Why: the stream": {"quantity": "activation_rms", "scheme": "xavier", "depth": 32},
-            "GPT-2's start": {"quantity": "last", "scheme": "gpt2", "depth": 32},
+            _("The claim"): {"quantity": "last", "scheme": "xavier", "depth": 32},
+            _("Near the input"): {"quantity": "first", "scheme": "xavier", "depth": 32},
+            _("Why: the stream"): {"quantity": "activation_rms", "scheme": "xavier", "depth": 32},
+            _("GPT-2's start"): {"quantity": "last", "scheme": "gpt2", "depth": 32},
         }
     )
 
@@ -138,14 +147,14 @@ class PlacementDepth(Panel[ByDepth]):
         self._series = recording.series["depth"]
         self._depths = np.array(recording.arguments["depths"])
         quantities = {
-            "gradient, last layer's FFN": "last",
-            "gradient, first layer's FFN": "first",
-            "RMS of the last stream": "activation_rms",
+            _("gradient, last layer's FFN"): "last",
+            _("gradient, first layer's FFN"): "first",
+            _("RMS of the last stream"): "activation_rms",
         }
         return {
-            "quantity": controls.choice("shown", quantities, "last"),
-            "scheme": controls.choice("initial weights", SCHEMES, "xavier"),
-            "depth": controls.stops("L, layers", 32, self._depths.tolist()),
+            "quantity": controls.choice(_("shown"), quantities, "last"),
+            "scheme": controls.choice(_("initial weights"), SCHEMES, "xavier"),
+            "depth": controls.stops(_("L, layers"), 32, self._depths.tolist()),
         }
 
     def make_view(self):
@@ -158,28 +167,38 @@ class PlacementDepth(Panel[ByDepth]):
     def rows(self, data):
         rows = []
         depth = data.depths[data.marked]
-        for placement, colour, *_ in LOOKS:
+        for placement, colour, *_look in LOOKS:
             mean = data.mean(placement)[data.marked]
             low, high = (f(data.values[placement][:, data.marked]) for f in (np.min, np.max))
-            rows.append(Row(f"{_name(placement)}, mean at L = {depth}", f"{mean:.4f} ({low:.4f} – {high:.4f})", colour))
+            rows.append(
+                Row(
+                    _("{placement}, mean at L = {depth}", placement=_name(placement), depth=depth),
+                    f"{mean:.4f} ({low:.4f} – {high:.4f})",
+                    colour,
+                )
+            )
         return rows + [
-            Row(f"{_name(placement)}: grows as L to the power", f"{data.slope(placement):.3f}", colour)
-            for placement, colour, *_ in LOOKS
+            Row(
+                _("{placement}: grows as L to the power", placement=_name(placement)),
+                f"{data.slope(placement):.3f}",
+                colour,
+            )
+            for placement, colour, *_look in LOOKS
         ]
 
 
 class PlacementRuns(Panel[WarmAndCold]):
     """A short recorded run of each placement, with warm-up and without; play goes through its steps."""
 
-    alt = (
+    alt = _(
         "Above, the loss of a small decoder against the step, with warm-up (blue circles, solid) and without (red"
         " squares, dashed), each seed as a thin line; the grey strip is the warm-up, the dotted line is chance. Below,"
         " at the marked step, the root mean square of the stream and the norm of each layer's gradient, by layer."
     )
     still = "figures/placement_runs.png"
     presets = MappingProxyType(
-        {f"{name}, 0.01": {"placement": value, "rate": 1e-2, "step": 30} for name, value in NAMES.items()}
-        | {"Post, 0.003": {"placement": "post", "rate": 3e-3, "step": 30}}
+        {_("{name}, 0.01", name=name): {"placement": value, "rate": 1e-2, "step": 30} for name, value in NAMES.items()}
+        | {_("Post, 0.003"): {"placement": "post", "rate": 3e-3, "step": 30}}
     )
     play = "step"
     play_interval = 400
@@ -190,9 +209,9 @@ class PlacementRuns(Panel[WarmAndCold]):
         last = self._arguments["plan"]["steps"] - self._arguments["every"]
         rates = {f"{rate:g}": rate for rate in self._arguments["rates"]}
         return {
-            "placement": controls.choice("placement", NAMES, "post"),
-            "rate": controls.choice("learning rate", rates, 1e-2),
-            "step": controls.integer("step t", 30, 0, last, step=self._arguments["every"]),
+            "placement": controls.choice(_("placement"), NAMES, "post"),
+            "rate": controls.choice(_("learning rate"), rates, 1e-2),
+            "step": controls.integer(_("step t"), 30, 0, last, step=self._arguments["every"]),
         }
 
     def make_view(self):
@@ -200,23 +219,31 @@ class PlacementRuns(Panel[WarmAndCold]):
 
     def compute(self, *, placement, rate, step):
         cold, warm = self._arguments["warmups"]
-        look = step // self._arguments["every"]
+        record = step // self._arguments["every"]
 
         def run(warmup):
             found = self._runs[run_name(placement, rate, warmup)]
-            return Run(found["loss"], found["activation_rms"][look], found["gradient"][look])
+            return Run(found["loss"], found["activation_rms"][record], found["gradient"][record])
 
         chance = float(np.log(self._arguments["run_sizes"]["vocab_size"]))
         return WarmAndCold(run(warm), run(cold), self._arguments["every"], step, warm, chance)
 
     def rows(self, data):
-        rows = [Row("chance, ln V", number(data.chance, 4))]
-        for name, run, colour in (("with warm-up", data.warm, WARM), ("without", data.cold, COLD)):
+        rows = [Row(_("chance, ln V"), number(data.chance, 4))]
+        for name, run, colour in ((_("with warm-up"), data.warm, WARM), (_("without"), data.cold, COLD)):
             losses = ", ".join(f"{loss:.3f}" for loss in run.loss[:, -1])
             rows += [
-                Row(f"{name}: loss at the end, each seed", losses, colour),
-                Row(f"{name}: gradient of first and last layer at t = {data.step}", _ends(run.gradient), colour),
-                Row(f"{name}: RMS of the last stream at t = {data.step}", f"{run.activation_rms[-1]:.3f}", colour),
+                Row(_("{name}: loss at the end, each seed", name=name), losses, colour),
+                Row(
+                    _("{name}: gradient of first and last layer at t = {step}", name=name, step=data.step),
+                    _ends(run.gradient),
+                    colour,
+                ),
+                Row(
+                    _("{name}: RMS of the last stream at t = {step}", name=name, step=data.step),
+                    f"{run.activation_rms[-1]:.3f}",
+                    colour,
+                ),
             ]
         return rows
 

@@ -1,4 +1,4 @@
-"""RoPE's two layouts with the hand on them: rows, pairs and scores of one head."""
+"""Explorers of RoPE's two layouts: rows, pairs and scores of one head."""
 
 from types import MappingProxyType
 
@@ -16,6 +16,7 @@ from transformer_parts.draw.rope_layout import (
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths import attention, rope, rope_layout
 from transformer_parts.models.excerpt import load_excerpt
 
@@ -29,7 +30,7 @@ _HEAD_16 = MappingProxyType(
 class RopeLayouts(Panel[Layouts]):
     """Weights trained with interleaved pairs, code that pairs one way or the other, rows moved or not."""
 
-    alt = (
+    alt = _(
         "Top left: the channels of a head as a row of numbers; arcs above join the pairs of training, arcs below the"
         " pairs that the code turns. Top right: the permutation of the rows, filled squares as done, open squares as"
         " needed. Below: the score against the offset n - m as trained and as read, and their difference."
@@ -37,14 +38,14 @@ class RopeLayouts(Panel[Layouts]):
     still = "figures/rope_layouts.png"
     presets = MappingProxyType(
         {
-            "By hand: head_dim 4": {
+            _("By hand: head_dim 4"): {
                 "head_dim": 4, "rotary_dim": 4, "layout": "split", "rows": _AS_TRAINED, "offset": 2, "seed": 0,
                 "rope_base": 10000.0,
             },
-            "Wrong layout": {**_HEAD_16, "rows": _AS_TRAINED},
-            "Rows permuted": {**_HEAD_16, "rows": "split"},
-            "Permuted the wrong way": {**_HEAD_16, "rows": "interleaved"},
-            "Partial: 8 of 16": {**_HEAD_16, "rows": _AS_TRAINED, "rotary_dim": 8},
+            _("Wrong layout"): {**_HEAD_16, "rows": _AS_TRAINED},
+            _("Rows permuted"): {**_HEAD_16, "rows": "split"},
+            _("Permuted the wrong way"): {**_HEAD_16, "rows": "interleaved"},
+            _("Partial: 8 of 16"): {**_HEAD_16, "rows": _AS_TRAINED, "rotary_dim": 8},
         }
     )  # fmt: skip
     reach = 64
@@ -54,22 +55,22 @@ class RopeLayouts(Panel[Layouts]):
     def make_controls(self):
         return {
             "layout": controls.choice(
-                "the code pairs", {"neighbours (interleaved)": TRAINED, "halves (split)": "split"}, "split"
+                _("the code pairs"), {_("neighbours (interleaved)"): TRAINED, _("halves (split)"): "split"}, "split"
             ),
             "rows": controls.choice(
-                "rows",
+                _("rows"),
                 {
-                    "as trained (interleaved)": _AS_TRAINED,
-                    "permuted to split": "split",
-                    "permuted the wrong way": "interleaved",
+                    _("as trained (interleaved)"): _AS_TRAINED,
+                    _("permuted to split"): "split",
+                    _("permuted the wrong way"): "interleaved",
                 },
                 _AS_TRAINED,
             ),
             "head_dim": controls.integer("head_dim", 16, 2, 128, step=2),
             "rotary_dim": controls.integer("rotary_dim", 16, 2, 16, step=2),
             "offset": controls.integer("n − m", -6, -self.reach, self.reach),
-            "seed": controls.integer("content", 13, 0, 40),
-            "rope_base": controls.power("base", 10000.0, 10, 1e7, form=",.0f", also=[5e5]),
+            "seed": controls.integer(_("content"), 13, 0, 40),
+            "rope_base": controls.power(_("base"), 10000.0, 10, 1e7, form=",.0f", also=[5e5]),
         }
 
     def make_view(self):
@@ -116,15 +117,15 @@ class RopeLayouts(Panel[Layouts]):
         right, read, difference = data.marked
         fitting = int((data.trained == data.turned).all(axis=1).sum())
         return [
-            Row("pairs of training, by row (arcs above)", _pairs(data.trained), RIGHT),
-            Row("pairs the code turns (arcs below)", _pairs(data.turned), READ),
-            Row("pairs that fit", f"{fitting} of {len(data.turned)}"),
-            Row("channels, row by row", _channels(data.order)),
-            Row("score s, as trained", number(right), RIGHT),
-            Row("score ŝ, as the code reads it", number(read), READ),
-            Row("difference ŝ − s", number(difference), DIFFERENCE),
-            Row("largest difference, |n − m| ≤ 64", number(np.abs(data.difference).max())),
-            Row("correlation of ŝ and s, random content", number(data.agreement, 3)),
+            Row(_("pairs of training, by row (arcs above)"), _pairs(data.trained), RIGHT),
+            Row(_("pairs the code turns (arcs below)"), _pairs(data.turned), READ),
+            Row(_("pairs that fit"), _("{some} of {all}", some=fitting, all=len(data.turned))),
+            Row(_("channels, row by row"), _channels(data.order)),
+            Row(_("score s, as trained"), number(right), RIGHT),
+            Row(_("score ŝ, as the code reads it"), number(read), READ),
+            Row(_("difference ŝ − s"), number(difference), DIFFERENCE),
+            Row(_("largest difference, |n − m| ≤ 64"), number(np.abs(data.difference).max())),
+            Row(_("correlation of ŝ and s, random content"), number(data.agreement, 3)),
         ]
 
 
@@ -148,7 +149,7 @@ def _channels(order: np.ndarray, most: int = 16) -> str:
 class RopeLayoutHeads(Panel[HeadReadings]):
     """A real head's attention as trained (interleaved pairs) beside what code with split pairs makes of it."""
 
-    alt = (
+    alt = _(
         "Top: two square maps of a real head's attention weights, left as trained, right as read in the wrong layout;"
         " a frame marks one query. Bottom left: that query's weights, as trained upwards, as read downwards. Bottom"
         " right: the size of the scores' difference against the distance i - j."
@@ -156,10 +157,10 @@ class RopeLayoutHeads(Panel[HeadReadings]):
     still = "figures/rope_layout_heads.png"
     presets = MappingProxyType(
         {
-            "Previous token: 16, 0": {"layer": 16, "head": 0, "query": 41},
-            "Induction: 17, 4": {"layer": 17, "head": 4, "query": 47},
-            "The first token": {"layer": 16, "head": 0, "query": 0},
-            "Early layer: 1, 2": {"layer": 1, "head": 2, "query": 41},
+            _("Previous token: 16, 0"): {"layer": 16, "head": 0, "query": 41},
+            _("Induction: 17, 4"): {"layer": 17, "head": 4, "query": 47},
+            _("The first token"): {"layer": 16, "head": 0, "query": 0},
+            _("Early layer: 1, 2"): {"layer": 1, "head": 2, "query": 41},
         }
     )
     play = "query"
@@ -169,9 +170,9 @@ class RopeLayoutHeads(Panel[HeadReadings]):
         self.excerpt = load_excerpt()
         last = len(self.excerpt.token_ids) - 1
         return {
-            "layer": controls.stops("layer", 16, self.excerpt.qk_layers),
-            "head": controls.integer("head", 0, 0, self.excerpt.n_heads - 1),
-            "query": controls.integer("query token i", 41, 0, last),
+            "layer": controls.stops(_("layer"), 16, self.excerpt.qk_layers),
+            "head": controls.integer(_("head"), 0, 0, self.excerpt.n_heads - 1),
+            "query": controls.integer(_("query token i"), 41, 0, last),
         }
 
     def make_view(self):
@@ -200,20 +201,20 @@ class RopeLayoutHeads(Panel[HeadReadings]):
         i = data.query
         kept = (data.right.argmax(axis=-1) == data.read.argmax(axis=-1)).mean()
         return [
-            Row("query token", self._token(i)),
-            Row("looks most at, as trained", self._strongest(data.right[i]), RIGHT),
-            Row("looks most at, as read", self._strongest(data.read[i]), READ),
-            Row("weight that moved, this query", number(data.moved[i], 3)),
-            Row("weight that moved, mean over the passage", number(data.moved.mean(), 3)),
-            Row("queries that keep their strongest key", f"{100 * kept:.0f} %"),
-            Row("scores' RMS difference at distance 0", number(data.rms[0]), DIFFERENCE),
-            Row("at distance 1, 8, 64", ", ".join(number(data.rms[d], 2) for d in (1, 8, 64)), DIFFERENCE),
-            Row("spread of the right scores (dashed)", number(data.spread, 2)),
+            Row(_("query token"), self._token(i)),
+            Row(_("looks most at, as trained"), self._strongest(data.right[i]), RIGHT),
+            Row(_("looks most at, as read"), self._strongest(data.read[i]), READ),
+            Row(_("weight that moved, this query"), number(data.moved[i], 3)),
+            Row(_("weight that moved, mean over the passage"), number(data.moved.mean(), 3)),
+            Row(_("queries that keep their strongest key"), f"{100 * kept:.0f} %"),
+            Row(_("scores' RMS difference at distance 0"), number(data.rms[0]), DIFFERENCE),
+            Row(_("at distance 1, 8, 64"), ", ".join(number(data.rms[d], 2) for d in (1, 8, 64)), DIFFERENCE),
+            Row(_("spread of the right scores (dashed)"), number(data.spread, 2)),
         ]
 
     def _strongest(self, weights: np.ndarray) -> str:
         j = int(weights.argmax())
-        return f"{self._token(j)}, weight {number(weights[j], 3)}"
+        return _("{token}, weight {weight}", token=self._token(j), weight=number(weights[j], 3))
 
     def _token(self, i: int) -> str:
         return f"{i} “{self.excerpt.token_texts[i]}”"

@@ -1,4 +1,4 @@
-"""A sentence whose words are reordered before the eyes of attention."""
+"""Explorer of why position matters: attention over a sentence and over the same words reordered."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,27 +12,33 @@ from transformer_parts.draw.why_position import EXACT, Reordered, ReorderingView
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
+from transformer_parts.language import _, join
 from transformer_parts.maths import why_position as maths
 from transformer_parts.maths.norms import moments
 
 SENTENCES = ("dog bites man", "only I saw her today", "the cat that chased the dog saw the man")
+# Translators: words of the sentences, each translated alone, because a sentence is shown with its words in any order.
+_WORDS = (
+    _("dog"), _("bites"), _("man"), _("only"), _("I"), _("saw"), _("her"), _("today"), _("the"), _("cat"), _("that"),
+    _("chased"),
+)  # fmt: skip
 REORDERINGS = MappingProxyType(
     {
-        "as written": "none",
-        "swap two words": "swap",
-        "reverse": "reverse",
-        "rotate: the last comes first": "rotate",
-        "shuffle": "shuffle",
+        _("as written"): "none",
+        _("swap two words"): "swap",
+        _("reverse"): "reverse",
+        _("rotate: the last comes first"): "rotate",
+        _("shuffle"): "shuffle",
     }
 )
 SCHEMES = MappingProxyType(
     {
-        "none": "none",
-        "sinusoidal, added": "sinusoidal",
-        "learned table, added": "learned",
-        "T5 bias on the scores": "t5",
-        "ALiBi bias on the scores": "alibi",
-        "RoPE on query and key": "rope",
+        _("none"): "none",
+        _("sinusoidal, added"): "sinusoidal",
+        _("learned table, added"): "learned",
+        _("T5 bias on the scores"): "t5",
+        _("ALiBi bias on the scores"): "alibi",
+        _("RoPE on query and key"): "rope",
     }
 )
 SHIFT = 100
@@ -51,9 +57,9 @@ _SWAP = MappingProxyType(
 
 
 class Reordering(Panel[Reordered]):
-    """The words, how they are reordered, and what attention knows of their order."""
+    """The words, how they are reordered, and how attention's outputs change with their order."""
 
-    alt = (
+    alt = _(
         "Above, two heat maps: attention's outputs for a sentence as written and for the same words reordered, a row"
         " for each token. Below, one head's attention weights as squares, filled for the reordered sentence and open"
         " for the one as written with its tokens moved; the difference of the outputs, token by token; and its largest"
@@ -62,34 +68,36 @@ class Reordering(Panel[Reordered]):
     still = "figures/reordering.png"
     presets = MappingProxyType(
         {
-            "By hand": {**_DOG, "weights": HAND, "scheme": "none", "causal": False},
-            "By hand, masked": {**_DOG, "weights": HAND, "scheme": "none", "causal": True},
-            "Dog bites man, reversed": {**_DOG, "scheme": "none", "causal": False},
-            "A causal mask alone": {**_DOG, "scheme": "none", "causal": True},
-            "Mask, a swap, 1 layer": {**_SWAP, "n_layers": 1},
-            "Mask, a swap, 2 layers": {**_SWAP, "n_layers": 2},
-            "Sinusoidal": {**_DOG, "scheme": "sinusoidal", "causal": False},
+            _("By hand"): {**_DOG, "weights": HAND, "scheme": "none", "causal": False},
+            _("By hand, masked"): {**_DOG, "weights": HAND, "scheme": "none", "causal": True},
+            _("Dog bites man, reversed"): {**_DOG, "scheme": "none", "causal": False},
+            _("A causal mask alone"): {**_DOG, "scheme": "none", "causal": True},
+            _("Mask, a swap, 1 layer"): {**_SWAP, "n_layers": 1},
+            _("Mask, a swap, 2 layers"): {**_SWAP, "n_layers": 2},
+            _("Sinusoidal"): {**_DOG, "scheme": "sinusoidal", "causal": False},
             "RoPE": {**_DOG, "scheme": "rope", "causal": False},
-            "ALiBi, reversed": {**_DOG, "scheme": "alibi", "causal": False},
-            "ALiBi, rotated": {**_DOG, "scheme": "alibi", "causal": False, "reordering": "rotate"},
+            _("ALiBi, reversed"): {**_DOG, "scheme": "alibi", "causal": False},
+            _("ALiBi, rotated"): {**_DOG, "scheme": "alibi", "causal": False, "reordering": "rotate"},
         }
     )
     d_model, n_heads = 16, 4
 
     def make_controls(self):
         return {
-            "sentence": controls.choice("sentence", SENTENCES, SENTENCES[0]),
-            "reordering": controls.choice("reordering", REORDERINGS, "swap"),
-            "first": controls.integer("swap this place", 0, 0, 2),
-            "second": controls.integer("with this one", 2, 0, 2),
-            "scheme": controls.choice("positions", SCHEMES, "none"),
-            "causal": controls.switch("causal mask"),
-            "n_layers": controls.integer("layers", 1, 1, 3),
+            "sentence": controls.choice(_("sentence"), [_shown(words.split()) for words in SENTENCES], SENTENCES[0]),
+            "reordering": controls.choice(_("reordering"), REORDERINGS, "swap"),
+            "first": controls.integer(_("swap this place"), 0, 0, 2),
+            "second": controls.integer(_("with this one"), 2, 0, 2),
+            "scheme": controls.choice(_("positions"), SCHEMES, "none"),
+            "causal": controls.switch(_("causal mask")),
+            "n_layers": controls.integer(_("layers"), 1, 1, 3),
             "weights": controls.choice(
-                "weights", {"by hand: 2 channels, 1 head": HAND, "random: 16 channels, 4 heads": RANDOM}, RANDOM
+                _("weights"),
+                {_("by hand: 2 channels, 1 head"): HAND, _("random: 16 channels, 4 heads"): RANDOM},
+                RANDOM,
             ),
-            "head": controls.integer("head shown", 0, 0, self.n_heads - 1),
-            "seed": controls.integer("seed", 0, 0, 40),
+            "head": controls.integer(_("head shown"), 0, 0, self.n_heads - 1),
+            "seed": controls.integer(_("seed"), 0, 0, 40),
         }
 
     def make_view(self):
@@ -135,23 +143,24 @@ class Reordering(Panel[Reordered]):
     def rows(self, data):
         largest = data.largest
         token, channel = np.unravel_index(np.abs(data.gap).argmax(), data.gap.shape)
-        where = "nowhere" if largest <= EXACT else f"{_word(data, token)}, channel {channel}"
+        where = _("{word}, channel {channel}", word=_word(data, token), channel=channel)
         return [
-            Row("X, as written", " ".join(data.words)),
-            Row("PX, reordered", " ".join(data.words[i] for i in data.order)),
-            Row("Attn(X), channels 0 and 1", _heads_of(data.written)),
-            Row("Attn(PX), channels 0 and 1", _heads_of(data.moved)),
-            Row("largest |Attn(PX) − P·Attn(X)|", number(largest, 4), _colour(largest)),
+            Row(_("X, as written"), _shown(data.words)),
+            Row(_("PX, reordered"), _shown([data.words[i] for i in data.order])),
+            Row(_("Attn(X), channels 0 and 1"), _heads_of(data.written)),
+            Row(_("Attn(PX), channels 0 and 1"), _heads_of(data.moved)),
+            Row(_("largest |Attn(PX) − P·Attn(X)|"), number(largest, 4), _colour(largest)),
             Row(
-                "its size as a power of ten", f"10^{round(np.log10(largest), 1) + 0.0:.1f}" if largest else "exactly 0"
+                _("its size as a power of ten"),
+                f"10^{round(np.log10(largest), 1) + 0.0:.1f}" if largest else _("exactly 0"),
             ),
-            Row("equivariant (outputs move along)?", _verdict(largest)),
-            Row("largest |Attn(PX) − Attn(X)|", number(data.invariance, 4)),
-            Row("invariant (outputs stay)?", _verdict(data.invariance)),
-            Row("largest difference stands at", where),
-            Row("words whose output has changed", _changed(data)),
-            Row("size of the outputs (RMS)", number(float(moments(data.moved.ravel()).rms), 3)),
-            Row(f"all words {SHIFT} places further on: largest change", number(data.shift, 4)),
+            Row(_("equivariant (outputs move along)?"), _verdict(largest)),
+            Row(_("largest |Attn(PX) − Attn(X)|"), number(data.invariance, 4)),
+            Row(_("invariant (outputs stay)?"), _verdict(data.invariance)),
+            Row(_("largest difference stands at"), where if largest > EXACT else _("nowhere")),
+            Row(_("words whose output has changed"), _changed(data)),
+            Row(_("size of the outputs (RMS)"), number(float(moments(data.moved.ravel()).rms), 3)),
+            Row(_("all words {count} places further on: largest change", count=SHIFT), number(data.shift, 4)),
         ]
 
 
@@ -160,13 +169,18 @@ def _by_hand(words: Sequence[str]) -> NDArray:
     return np.array([_HAND_VECTORS[vocabulary.index(word)] for word in words], dtype=float)
 
 
+def _shown(words: Sequence[str]) -> str:
+    """Return the words of a sentence as a message."""
+    return join(" ", [_WORDS[_WORDS.index(word)] for word in words])
+
+
 def _heads_of(outputs: NDArray, most: int = 3) -> str:
     shown = [vector(output[:2], 4) for output in outputs[:most]]
     return " ".join(shown + ["…"] * (len(outputs) > most))
 
 
 def _verdict(largest: float) -> str:
-    return f"yes, to {EXACT:.0e}" if largest <= EXACT else "no"
+    return _("yes, to {bound:.0e}", bound=EXACT) if largest <= EXACT else _("no")
 
 
 def _colour(largest: float) -> str:
@@ -174,11 +188,12 @@ def _colour(largest: float) -> str:
 
 
 def _word(data: Reordered, place: int) -> str:
-    return f"{data.order[place]} {data.words[data.order[place]]}"
+    index = data.order[place]
+    return join(" ", [str(index), _shown([data.words[index]])])
 
 
 def _changed(data: Reordered) -> str:
     changed = [_word(data, place) for place in np.flatnonzero(data.token_gaps > EXACT)]
     if not changed:
-        return "none"
-    return f"{len(changed)} of {len(data.words)}: " + ", ".join(changed)
+        return _("none")
+    return _("{some} of {all}: {words}", some=len(changed), all=len(data.words), words=join(", ", changed))

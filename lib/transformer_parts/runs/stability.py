@@ -81,13 +81,10 @@ class Comparison(NamedTuple):
 
     Attributes
     ----------
-    title : str
-        The measure, in words.
     taken, left : Arm
         With the measure and without it.
     """
 
-    title: str
     taken: Arm
     left: Arm
 
@@ -95,17 +92,13 @@ class Comparison(NamedTuple):
 #: The measures, by name.
 COMPARISONS: Mapping[str, Comparison] = MappingProxyType(
     {
-        "init": Comparison("initial weights of std 0.18, not 1", Arm(), Arm(std=1.0)),
-        "narrowing": Comparison("residual projections × 1/√(2L)", Arm(), Arm(residual_scaling=False)),
-        "warm-up": Comparison(
-            "warm-up (post-norm)", Arm(peak=2e-2, placement="post"), Arm(peak=2e-2, placement="post", warmup_steps=0)
-        ),
-        "clipping": Comparison(
-            "clipping to norm 1 (SGD)", Arm(peak=0.3, optimizer="sgd"), Arm(peak=0.3, optimizer="sgd", max_norm=None)
-        ),
-        "clipping, AdamW": Comparison("clipping to norm 1 (AdamW)", Arm(peak=3e-2), Arm(peak=3e-2, max_norm=None)),
-        "QK-norm": Comparison("QK-norm", Arm(peak=3e-2, qk_norm=True), Arm(peak=3e-2)),
-        "float32": Comparison("weights kept in float32, not bfloat16", Arm(), Arm(weights_in="bfloat16")),
+        "init": Comparison(Arm(), Arm(std=1.0)),
+        "narrowing": Comparison(Arm(), Arm(residual_scaling=False)),
+        "warm-up": Comparison(Arm(peak=2e-2, placement="post"), Arm(peak=2e-2, placement="post", warmup_steps=0)),
+        "clipping": Comparison(Arm(peak=0.3, optimizer="sgd"), Arm(peak=0.3, optimizer="sgd", max_norm=None)),
+        "clipping, AdamW": Comparison(Arm(peak=3e-2), Arm(peak=3e-2, max_norm=None)),
+        "QK-norm": Comparison(Arm(peak=3e-2, qk_norm=True), Arm(peak=3e-2)),
+        "float32": Comparison(Arm(), Arm(weights_in="bfloat16")),
     }
 )
 

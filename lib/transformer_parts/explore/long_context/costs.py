@@ -1,4 +1,4 @@
-"""What a long context costs a published model, with the hand on length, grouping, precision, window and machine."""
+"""Explorer of what a long context costs a published model: length, grouping, precision, window and machine."""
 
 from dataclasses import replace
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.budget import divisors, offer
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths.budget import kv_cache_bytes
 from transformer_parts.maths.long_context import long_context_cost
 from transformer_parts.models.configs import PUBLISHED
@@ -19,9 +20,9 @@ NO_WINDOW = 0
 #: Operations and bytes a second; round numbers of the size of such machines' data sheets.
 MACHINES = MappingProxyType(
     {
-        "accelerator: 10¹⁵ FLOP/s, 3.35·10¹² B/s": (1e15, 3.35e12),
-        "graphics card: 10¹⁴ FLOP/s, 10¹² B/s": (1e14, 1e12),
-        "laptop: 10¹² FLOP/s, 10¹¹ B/s": (1e12, 1e11),
+        _("accelerator: 10¹⁵ FLOP/s, 3.35·10¹² B/s"): (1e15, 3.35e12),
+        _("graphics card: 10¹⁴ FLOP/s, 10¹² B/s"): (1e14, 1e12),
+        _("laptop: 10¹² FLOP/s, 10¹¹ B/s"): (1e12, 1e11),
     }
 )
 _MODELS = tuple(
@@ -34,7 +35,7 @@ _MODELS = tuple(
 class LongContextCosts(Panel[CostByLength]):
     """Bytes and seconds of one sequence against its length."""
 
-    alt = (
+    alt = _(
         "Two graphs against the length of the context, all scales logarithmic. Above, bytes: weights a level blue line,"
         " the cache gold, dashed with 16 bits, no window and a kv head for each query head. Below, the least seconds"
         " that a machine needs: the prompt in red, one new token after it in black."
@@ -43,27 +44,27 @@ class LongContextCosts(Panel[CostByLength]):
     _plain = MappingProxyType({"weight_bits": 16, "cache_bits": 16, "window": NO_WINDOW})
     presets = MappingProxyType(
         {
-            "Llama 3 8B at 4K": {"model": "Llama 3 8B", "n_kv_heads": 8, "length": 4096, **_plain},
-            "at 128K": {"model": "Llama 3 8B", "n_kv_heads": 8, "length": 131072, **_plain},
-            "without grouping": {"model": "Llama 3 8B", "n_kv_heads": 32, "length": 131072, **_plain},
-            "cache in 4 bits": {"model": "Llama 3 8B", "n_kv_heads": 8, "length": 131072, **_plain, "cache_bits": 4},
-            "window of 4K": {"model": "Llama 3 8B", "n_kv_heads": 8, "length": 131072, **_plain, "window": 4096},
+            _("Llama 3 8B at 4K"): {"model": "Llama 3 8B", "n_kv_heads": 8, "length": 4096, **_plain},
+            _("at 128K"): {"model": "Llama 3 8B", "n_kv_heads": 8, "length": 131072, **_plain},
+            _("without grouping"): {"model": "Llama 3 8B", "n_kv_heads": 32, "length": 131072, **_plain},
+            _("cache in 4 bits"): {"model": "Llama 3 8B", "n_kv_heads": 8, "length": 131072, **_plain, "cache_bits": 4},
+            _("window of 4K"): {"model": "Llama 3 8B", "n_kv_heads": 8, "length": 131072, **_plain, "window": 4096},
         }
     )
     lengths = tuple(2**i for i in range(9, 22))
 
     def make_controls(self):
         config = PUBLISHED["Llama 3 8B"].config
-        windows = {"none: all keys": NO_WINDOW, "1,024": 1024, "4,096": 4096, "16,384": 16384}
-        bits = {"16 bits": 16, "8 bits": 8, "4 bits": 4}
+        windows = {_("none: all keys"): NO_WINDOW, "1,024": 1024, "4,096": 4096, "16,384": 16384}
+        bits = {_("16 bits"): 16, _("8 bits"): 8, _("4 bits"): 4}
         return {
-            "model": controls.choice("model", _MODELS, "Llama 3 8B"),
-            "n_kv_heads": controls.choice("kv heads G", divisors(config.n_heads), config.n_kv_heads),
-            "length": controls.stops("length L", 131072, self.lengths),
-            "window": controls.choice("window", windows, NO_WINDOW),
-            "weight_bits": controls.choice("weights in", bits, 16),
-            "cache_bits": controls.choice("cache in", bits, 16),
-            "machine": controls.choice("machine", dict(MACHINES), next(iter(MACHINES.values()))),
+            "model": controls.choice(_("model"), _MODELS, "Llama 3 8B"),
+            "n_kv_heads": controls.choice(_("kv heads G"), divisors(config.n_heads), config.n_kv_heads),
+            "length": controls.stops(_("length L"), 131072, self.lengths),
+            "window": controls.choice(_("window"), windows, NO_WINDOW),
+            "weight_bits": controls.choice(_("weights in"), bits, 16),
+            "cache_bits": controls.choice(_("cache in"), bits, 16),
+            "machine": controls.choice(_("machine"), dict(MACHINES), next(iter(MACHINES.values()))),
         }
 
     def make_view(self):
@@ -101,14 +102,14 @@ class LongContextCosts(Panel[CostByLength]):
     def rows(self, data):
         cache, full, prefill, token = data.at
         return [
-            Row("weights", _gibibytes(data.weight_bytes), theme.FIRST),
-            Row("cache of one sequence", _gibibytes(cache), theme.THIRD),
-            Row("in 16 bits, without window and grouping (dashed)", _gibibytes(full), theme.THIRD),
-            Row("sequences whose caches weigh as much as the weights", number(data.weight_bytes / cache, 2)),
-            Row("attention's share of the prompt's operations", f"{number(100 * data.attention_share, 1)} %"),
-            Row("the prompt, at least", _seconds(prefill), theme.SECOND),
-            Row("one new token, at least", _seconds(token), theme.INK),
-            Row("new tokens a second, at most", f"{1 / token:,.1f}"),
+            Row(_("weights"), _gibibytes(data.weight_bytes), theme.FIRST),
+            Row(_("cache of one sequence"), _gibibytes(cache), theme.THIRD),
+            Row(_("in 16 bits, without window and grouping (dashed)"), _gibibytes(full), theme.THIRD),
+            Row(_("sequences whose caches weigh as much as the weights"), number(data.weight_bytes / cache, 2)),
+            Row(_("attention's share of the prompt's operations"), f"{number(100 * data.attention_share, 1)} %"),
+            Row(_("the prompt, at least"), _seconds(prefill), theme.SECOND),
+            Row(_("one new token, at least"), _seconds(token), theme.INK),
+            Row(_("new tokens a second, at most"), f"{1 / token:,.1f}"),
         ]
 
 

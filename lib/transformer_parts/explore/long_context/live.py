@@ -1,4 +1,4 @@
-"""A short case of context extension, run while one watches: train a small decoder, then try it beyond its length."""
+"""A live run of context extension: train a small decoder, then evaluate it beyond its length."""
 
 from collections.abc import Generator, Sequence
 
@@ -9,6 +9,7 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.live_run import LiveRun
 from transformer_parts.explore.long_context.loss import NAMES
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _, join
 from transformer_parts.runs import long_context_small as small
 from transformer_parts.runs import recorded
 
@@ -20,7 +21,7 @@ Tried = tuple[str, int, float]
 class LiveExtension(LiveRun[Trained | Tried, Extension]):
     """The recorded decoder of a seed, trained and tried now."""
 
-    alt = (
+    alt = _(
         "Left: the loss of a small decoder over the steps of its training, with that of guessing dotted. Right: the"
         " share of tokens it repeats rightly at the trained length and beyond; black diamonds as trained, gold"
         " triangles Position Interpolation, red squares NTK-aware, blue dots YaRN; hollow and dotted, the recorded run."
@@ -29,7 +30,7 @@ class LiveExtension(LiveRun[Trained | Tried, Extension]):
 
     def make_controls(self):
         self._recording = recorded.load(small.NAME)
-        return {"seed": controls.integer("seed", 0, 0, max(small.SEEDS))}
+        return {"seed": controls.integer(_("seed"), 0, 0, max(small.SEEDS))}
 
     def make_view(self):
         return LiveExtensionView()
@@ -53,8 +54,8 @@ class LiveExtension(LiveRun[Trained | Tried, Extension]):
             accuracy[name][place] = value
         then = self._recording.series[f"seed {seed}"]
         return Extension(
-            steps=np.array([step for step, _ in training], dtype=float),
-            losses=np.array([loss for _, loss in training], dtype=float),
+            steps=np.array([step for step, _loss in training], dtype=float),
+            losses=np.array([loss for _step, loss in training], dtype=float),
             last=small.STEPS,
             lengths=small.LENGTHS,
             accuracy=accuracy,
@@ -65,12 +66,12 @@ class LiveExtension(LiveRun[Trained | Tried, Extension]):
         loss = number(data.losses[-20:].mean(), 3) if len(data.losses) else "—"
         lengths = ", ".join(map(str, data.lengths))
         rows = [
-            Row("loss, mean of the last 20 steps", loss),
-            Row(f"repeated rightly at {lengths} tokens, in per cent", ""),
+            Row(_("loss, mean of the last 20 steps"), loss),
+            Row(_("repeated rightly at {lengths} tokens, in per cent", lengths=lengths), ""),
         ]
-        for name, (colour, _, _) in LOOKS.items():
+        for name, (colour, _marker, _line) in LOOKS.items():
             shown = data.accuracy[name] if np.isfinite(data.accuracy[name]).any() else data.recorded[name]
-            words = "now" if shown is data.accuracy[name] else "recorded"
+            when = _("now") if shown is data.accuracy[name] else _("recorded")
             values = ", ".join("—" if np.isnan(value) else f"{100 * value:.0f}" for value in shown)
-            rows.append(Row(f"{NAMES[name]}, {words}", values, colour))
+            rows.append(Row(join(", ", [NAMES[name], when]), values, colour))
         return rows

@@ -8,16 +8,17 @@ from transformer_parts.draw.long_context import LongContextLossView, LossByPosit
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.runs import long_context, recorded
 
 NAMES = MappingProxyType(
     {
-        "plain": "as trained",
+        "plain": _("as trained"),
         "yarn": "YaRN",
-        "ntk_aware": "NTK-aware",
-        "dynamic_ntk": "dynamic NTK",
-        "position_interpolation": "Position Interpolation",
-        "restarted": "restarted at 8,192",
+        "ntk_aware": _("NTK-aware"),
+        "dynamic_ntk": _("dynamic NTK"),
+        "position_interpolation": _("Position Interpolation"),
+        "restarted": _("restarted at 8,192"),
     }
 )
 
@@ -25,18 +26,18 @@ NAMES = MappingProxyType(
 class LongContextLoss(Panel[LossByPosition]):
     """SmolLM2's loss over 16,384 tokens of a book: measured once, drawn here."""
 
-    alt = (
+    alt = _(
         "The mean loss of each block of 1,024 positions of a long text. Blue dots: the chosen method; black: the one it"
         " is held against; thin grey: the other methods. The ground is grey beyond the trained length of 8,192."
     )
     still = "figures/long_context_loss.png"
     presets = MappingProxyType(
         {
-            "What goes wrong": {"method": "plain", "beside": "restarted", "relative": False},
+            _("What goes wrong"): {"method": "plain", "beside": "restarted", "relative": False},
             "YaRN": {"method": "yarn", "beside": "plain", "relative": False},
-            "PI, not fine-tuned": {"method": "position_interpolation", "beside": "plain", "relative": False},
-            "Worth it?": {"method": "yarn", "beside": "restarted", "relative": True},
-            "Short texts": {"method": "yarn", "beside": "plain", "relative": True},
+            _("PI, not fine-tuned"): {"method": "position_interpolation", "beside": "plain", "relative": False},
+            _("Worth it?"): {"method": "yarn", "beside": "restarted", "relative": True},
+            _("Short texts"): {"method": "yarn", "beside": "plain", "relative": True},
         }
     )
 
@@ -47,7 +48,10 @@ class LongContextLoss(Panel[LossByPosition]):
         measured = [name for name in NAMES if series.get(name)]
         windows = [window for window in series["plain"] if all(window in series[name] for name in measured)]
         starts = [length * int(window.removeprefix("window ")) for window in windows]
-        parts = {f"{start:,} to {start + length:,}": window for start, window in zip(starts, windows, strict=True)}
+        parts = {
+            _("{first:,} to {last:,}", first=start, last=start + length): window
+            for start, window in zip(starts, windows, strict=True)
+        }
         methods = {NAMES[name]: name for name in measured}
         self.presets = {
             label: values
@@ -55,10 +59,10 @@ class LongContextLoss(Panel[LossByPosition]):
             if {values["method"], values["beside"]} <= set(measured)
         }
         shown = {
-            "method": controls.named("method, blue", methods, "yarn"),
-            "beside": controls.choice("beside, black", methods, "plain"),
-            "window": controls.choice("tokens of the book", parts, windows[0]),
-            "relative": controls.switch("less the loss of the black one"),
+            "method": controls.named(_("method, blue"), methods, "yarn"),
+            "beside": controls.choice(_("beside, black"), methods, "plain"),
+            "window": controls.choice(_("tokens of the book"), parts, windows[0]),
+            "relative": controls.switch(_("less the loss of the black one")),
         }
         return shown if len(windows) > 1 else {name: shown[name] for name in shown if name != "window"}
 
@@ -87,14 +91,14 @@ class LongContextLoss(Panel[LossByPosition]):
 
         worst = within + int(np.argmax(np.abs(chosen - beside)[within:]))
         return [
-            Row("mean loss in nats a token: blue, black, difference", ""),
-            row("positions up to 8,192", slice(within)),
-            row("8,192 to 12,288", slice(within, within + 4)),
-            row("12,288 to 16,384", slice(within + 4, None)),
-            row("the last block", slice(-1, None)),
-            Row("largest difference beyond: block from", f"{data.block * worst:,}"),
+            Row(_("mean loss in nats a token: blue, black, difference"), ""),
+            row(_("positions up to 8,192"), slice(within)),
+            row(_("8,192 to 12,288"), slice(within, within + 4)),
+            row(_("12,288 to 16,384"), slice(within + 4, None)),
+            row(_("the last block"), slice(-1, None)),
+            Row(_("largest difference beyond: block from"), f"{data.block * worst:,}"),
             Row(
-                "perplexity of the last block",
+                _("perplexity of the last block"),
                 f"{number(np.exp(chosen[-1]), 1)}, {number(np.exp(beside[-1]), 1)}",
             ),
         ]

@@ -10,17 +10,18 @@ from transformer_parts.draw.long_context import LongContextRetrievalView, Retrie
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.runs import passkey, recorded
 
 _CASE = re.compile(r"(?P<length>\d+) tokens, (?P<doors>\d+) doors, (?P<hops>\d+) hops, seed (?P<seed>\d+)")
 KINDS = MappingProxyType(
     {
-        "8 numbers": (8, 1, "one hop"),
-        "1 number": (1, 1, "one hop"),
-        "2 numbers": (2, 1, "one hop"),
-        "4 numbers": (4, 1, "one hop"),
-        "4 boxes, one hop": (4, 2, "one hop"),
-        "4 boxes, two hops": (4, 2, "two hops"),
+        _("8 numbers"): (8, 1, "one hop"),
+        _("1 number"): (1, 1, "one hop"),
+        _("2 numbers"): (2, 1, "one hop"),
+        _("4 numbers"): (4, 1, "one hop"),
+        _("4 boxes, one hop"): (4, 2, "one hop"),
+        _("4 boxes, two hops"): (4, 2, "two hops"),
     }
 )
 
@@ -28,7 +29,7 @@ KINDS = MappingProxyType(
 class LongContextRetrieval(Panel[Retrieval]):
     """How likely SmolLM2 finds the numbers hidden in a text: measured once, drawn here."""
 
-    alt = (
+    alt = _(
         "Left: the log-probability of a digit of each hidden number against its depth in the text; blue dots as"
         " trained, red squares by YaRN, hollow where another number of the text is likelier. Right: the means against"
         " the length of the text, grey beyond the trained length, and dashed those of the other numbers in the right"
@@ -37,11 +38,11 @@ class LongContextRetrieval(Panel[Retrieval]):
     still = "figures/long_context_retrieval.png"
     presets = MappingProxyType(
         {
-            "8 numbers in 1K": {"kind": "8 numbers", "length": 1024},
-            "8 numbers in 4K": {"kind": "8 numbers", "length": 4096},
-            "8 numbers in 12K": {"kind": "8 numbers", "length": 12288},
-            "one hop": {"kind": "4 boxes, one hop", "length": 2048},
-            "two hops": {"kind": "4 boxes, two hops", "length": 2048},
+            _("8 numbers in 1K"): {"kind": "8 numbers", "length": 1024},
+            _("8 numbers in 4K"): {"kind": "8 numbers", "length": 4096},
+            _("8 numbers in 12K"): {"kind": "8 numbers", "length": 12288},
+            _("one hop"): {"kind": "4 boxes, one hop", "length": 2048},
+            _("two hops"): {"kind": "4 boxes, two hops", "length": 2048},
         }
     )
 
@@ -55,7 +56,7 @@ class LongContextRetrieval(Panel[Retrieval]):
                 int(found["length"]), []
             ).append(case)
         # A measurement that was stopped lacks the longer texts, and with them some kinds.
-        kinds = [name for name, (doors, hops, _) in KINDS.items() if (doors, hops) in self.cases]
+        kinds = [name for name, (doors, hops, _question) in KINDS.items() if (doors, hops) in self.cases]
         lengths = sorted(self.cases[8, 1])
         self.presets = {
             label: values
@@ -63,12 +64,12 @@ class LongContextRetrieval(Panel[Retrieval]):
             if values["kind"] in kinds and values["length"] in self._lengths(values["kind"])
         }
         return {
-            "kind": controls.choice("hidden", kinds, "8 numbers"),
-            "length": controls.stops("length L", max(n for n in lengths if n <= 4096), lengths),
+            "kind": controls.choice(_("hidden"), kinds, "8 numbers"),
+            "length": controls.stops(_("length L"), max(n for n in lengths if n <= 4096), lengths),
         }
 
     def _lengths(self, kind: str) -> list[int]:
-        doors, hops, _ = KINDS[kind]
+        doors, hops, _question = KINDS[kind]
         return sorted(self.cases[doors, hops])
 
     def make_view(self):
@@ -108,13 +109,16 @@ class LongContextRetrieval(Panel[Retrieval]):
     def rows(self, data):
         count = len(data.depths)
         return [
-            Row("mean ln p of a digit: right number, other numbers", ""),
-            Row("as trained", self._means(data.plain, data.others[0]), theme.FIRST),
-            Row("by YaRN, s = 2", self._means(data.yarn, data.others[1]), theme.SECOND),
-            Row("guessing", number(np.log(0.1), 3), theme.FAINT),
-            Row("right number likeliest of all in the text, as trained", f"{data.chosen[0].sum()} of {count}"),
-            Row("by YaRN", f"{data.chosen[1].sum()} of {count}"),
-            Row("by guessing", f"{count / data.doors:.1f} of {count}"),
+            Row(_("mean ln p of a digit: right number, other numbers"), ""),
+            Row(_("as trained"), self._means(data.plain, data.others[0]), theme.FIRST),
+            Row(_("by YaRN, s = 2"), self._means(data.yarn, data.others[1]), theme.SECOND),
+            Row(_("guessing"), number(np.log(0.1), 3), theme.FAINT),
+            Row(
+                _("right number likeliest of all in the text, as trained"),
+                _("{some} of {all}", some=data.chosen[0].sum(), all=count),
+            ),
+            Row(_("by YaRN"), _("{some} of {all}", some=data.chosen[1].sum(), all=count)),
+            Row(_("by guessing"), _("{some:.1f} of {all}", some=count / data.doors, all=count)),
         ]
 
     def _means(self, right, others) -> str:

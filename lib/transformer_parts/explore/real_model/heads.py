@@ -9,15 +9,16 @@ from transformer_parts.draw.real_model import Head, RealModelHeadsView
 from transformer_parts.explore import controls
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.explore.real_model.reading import PassagePanel
+from transformer_parts.language import _
 from transformer_parts.maths import attention, rope
 
-SINK, ENTROPY, OF_QUERY = "weight on token 0", "entropy, mean of the queries", "entropy of query i"
+SINK, ENTROPY, OF_QUERY = _("weight on token 0"), _("entropy, mean of the queries"), _("entropy of query i")
 
 
 class RealModelHeads(PassagePanel[Head]):
     """A head's attention map, all heads beside it, and the clocks of one query and one key."""
 
-    alt = (
+    alt = _(
         "Left: a head's attention weights, a row for each query. Right: a number for each head, a row for each layer,"
         " red where it is large. Frames mark the chosen query and the chosen head, a gold dot the chosen key. Below: a"
         " clock for each pair of channels, the long thin hand the query's and the short thick one the key's, gold where"
@@ -26,10 +27,10 @@ class RealModelHeads(PassagePanel[Head]):
     still = "figures/real_model_heads.png"
     presets = MappingProxyType(
         {
-            "The attention sink": {"layer": 24, "head": 0, "query": 17, "key": 0, "shown": SINK},
-            "Before there is a sink": {"layer": 0, "head": 0, "query": 17, "key": 16, "shown": SINK},
-            "The previous token": {"layer": 16, "head": 0, "query": 17, "key": 16, "shown": ENTROPY},
-            "The same words before": {"layer": 17, "head": 4, "query": 17, "key": 5, "shown": OF_QUERY},
+            _("The attention sink"): {"layer": 24, "head": 0, "query": 17, "key": 0, "shown": SINK},
+            _("Before there is a sink"): {"layer": 0, "head": 0, "query": 17, "key": 16, "shown": SINK},
+            _("The previous token"): {"layer": 16, "head": 0, "query": 17, "key": 16, "shown": ENTROPY},
+            _("The same words before"): {"layer": 17, "head": 4, "query": 17, "key": 5, "shown": OF_QUERY},
         }
     )
     play = "layer"
@@ -39,11 +40,11 @@ class RealModelHeads(PassagePanel[Head]):
     def make_controls(self):
         last, sizes = len(self.passage) - 1, self.passage.settings
         return {
-            "layer": controls.integer("layer ℓ", 16, 0, sizes["n_layers"] - 1),
-            "head": controls.integer("head h", 0, 0, sizes["n_heads"] - 1),
-            "query": controls.integer("query token i", min(17, last), 0, last),
-            "key": controls.integer("key token j", min(16, last), 0, last),
-            "shown": controls.choice("of all heads", [SINK, ENTROPY, OF_QUERY], SINK),
+            "layer": controls.integer(_("layer ℓ"), 16, 0, sizes["n_layers"] - 1),
+            "head": controls.integer(_("head h"), 0, 0, sizes["n_heads"] - 1),
+            "query": controls.integer(_("query token i"), min(17, last), 0, last),
+            "key": controls.integer(_("key token j"), min(16, last), 0, last),
+            "shown": controls.choice(_("of all heads"), [SINK, ENTROPY, OF_QUERY], SINK),
         }
 
     def make_view(self):
@@ -100,12 +101,14 @@ class RealModelHeads(PassagePanel[Head]):
         entropy = number(self._entropies[data.layer, data.head, i], 3)
         strongest = int(row.argmax())
         return [
-            Row("query", self.token(i), theme.QUERY),
-            Row(f"key (of kv head {data.head // grouped})", self.token(j), theme.KEY),
-            Row("their score, the sum of the clocks", number(data.parts.sum(), 3), theme.THIRD),
-            Row("the clock that adds most, and what it adds", f"{data.parts.argmax()}, {number(data.parts.max(), 3)}"),
-            Row("attention weight of this key", number(row[j], 3)),
-            Row("the query looks most at", f"{self.token(strongest)}, {number(row[strongest], 3)}"),
-            Row("its entropy, of at most ln(i + 1)", f"{entropy}, {number(np.log(i + 1), 3)}"),
-            Row("the head's weight on token 0, mean of later queries", number(data.weights[1:, 0].mean(), 3)),
+            Row(_("query"), self.token(i), theme.QUERY),
+            Row(_("key (of kv head {head})", head=data.head // grouped), self.token(j), theme.KEY),
+            Row(_("their score, the sum of the clocks"), number(data.parts.sum(), 3), theme.THIRD),
+            Row(
+                _("the clock that adds most, and what it adds"), f"{data.parts.argmax()}, {number(data.parts.max(), 3)}"
+            ),
+            Row(_("attention weight of this key"), number(row[j], 3)),
+            Row(_("the query looks most at"), f"{self.token(strongest)}, {number(row[strongest], 3)}"),
+            Row(_("its entropy, of at most ln(i + 1)"), f"{entropy}, {number(np.log(i + 1), 3)}"),
+            Row(_("the head's weight on token 0, mean of later queries"), number(data.weights[1:, 0].mean(), 3)),
         ]

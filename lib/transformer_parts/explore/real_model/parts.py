@@ -1,4 +1,4 @@
-"""What each part is there for: a real model with one of them broken, and the gates of its layers."""
+"""Explorer of what each part is for: a real model with one part broken, and the gates of its layers."""
 
 from types import MappingProxyType
 
@@ -7,13 +7,24 @@ from transformer_parts.draw.real_model import Parts, RealModelPartsView
 from transformer_parts.explore import controls
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.explore.real_model.reading import PassagePanel
+from transformer_parts.language import _
 from transformer_parts.models.passage import GATE_EDGES, TRAINED
+
+#: What may be broken, in words; their English texts are the names in `Passage.losses`.
+_BROKEN = (
+    _("no RoPE"),
+    _("RoPE in the other layout"),
+    _("scores not divided by √K"),
+    _("LayerNorm for RMSNorm"),
+    _("ReLU for SiLU"),
+    _("no gate"),
+)
 
 
 class RealModelParts(PassagePanel[Parts]):
     """The loss of each token with one part of the model broken, and how the gates of a layer are spread."""
 
-    alt = (
+    alt = _(
         "Above: the loss of each token, blue dots for the model as trained, red squares with one part broken. Below:"
         " how one layer's gates before the activation are spread, grey over all tokens and blue for the chosen one;"
         " dashed gold, SiLU of the gate on the scale at the right."
@@ -21,21 +32,21 @@ class RealModelParts(PassagePanel[Parts]):
     still = "figures/real_model_parts.png"
     presets = MappingProxyType(
         {
-            "No RoPE": {"part": "no RoPE", "token": 18, "layer": 16},
-            "The wrong layout": {"part": "RoPE in the other layout", "token": 18, "layer": 16},
-            "LayerNorm for RMSNorm": {"part": "LayerNorm for RMSNorm", "token": 18, "layer": 16},
-            "No gate": {"part": "no gate", "token": 18, "layer": 0},
+            _("No RoPE"): {"part": "no RoPE", "token": 18, "layer": 16},
+            _("The wrong layout"): {"part": "RoPE in the other layout", "token": 18, "layer": 16},
+            _("LayerNorm for RMSNorm"): {"part": "LayerNorm for RMSNorm", "token": 18, "layer": 16},
+            _("No gate"): {"part": "no gate", "token": 18, "layer": 0},
         }
     )
     tokens = MappingProxyType({"token": 1})
 
     def make_controls(self):
         last = len(self.passage) - 1
-        broken = [name for name in self.passage.losses if name != TRAINED]
+        broken = [_BROKEN[_BROKEN.index(name)] for name in self.passage.losses if name != TRAINED]
         return {
-            "part": controls.choice("broken", broken, "no RoPE"),
-            "token": controls.integer("token t", min(18, last), 1, last),
-            "layer": controls.integer("gates of layer", 16, 0, self.passage.settings["n_layers"] - 1),
+            "part": controls.choice(_("broken"), broken, "no RoPE"),
+            "token": controls.integer(_("token t"), min(18, last), 1, last),
+            "layer": controls.integer(_("gates of layer"), 16, 0, self.passage.settings["n_layers"] - 1),
         }
 
     def make_view(self):
@@ -57,15 +68,16 @@ class RealModelParts(PassagePanel[Parts]):
     def rows(self, data):
         t, trained, broken = data.token, data.trained.mean(), data.broken.mean()
         return [
-            Row("mean loss as trained, in nats a token", number(trained, 3), theme.FIRST),
-            Row("with the part broken", number(broken, 3), theme.SECOND),
-            Row("what it costs", number(broken - trained, 3)),
-            Row("token t", self.token(t)),
+            Row(_("mean loss as trained, in nats a token"), number(trained, 3), theme.FIRST),
+            Row(_("with the part broken"), number(broken, 3), theme.SECOND),
+            Row(_("what it costs"), number(broken - trained, 3)),
+            Row(_("token t"), self.token(t)),
             Row(
-                "its loss as trained, and broken", f"{number(data.trained[t - 1], 3)}, {number(data.broken[t - 1], 3)}"
+                _("its loss as trained, and broken"),
+                f"{number(data.trained[t - 1], 3)}, {number(data.broken[t - 1], 3)}",
             ),
-            Row("the layer's gates below 0, and above 1", _shares(data.all_shares), theme.FAINT),
-            Row("those of token t", _shares(data.token_shares), theme.FIRST),
+            Row(_("the layer's gates below 0, and above 1"), _shares(data.all_shares), theme.FAINT),
+            Row(_("those of token t"), _shares(data.token_shares), theme.FIRST),
         ]
 
 

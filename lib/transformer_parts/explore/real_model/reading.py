@@ -1,7 +1,7 @@
-"""The line in which the reader types a passage, and the passage that its panels show.
+"""The text field in which the reader types a passage, and the passage that its panels show.
 
-The committed passage needs no weights.  Where the weights are there, and the packages that read them, the model reads
-any other; it is loaded when it is first asked to.
+The committed passage needs no weights.  With the weights, and the packages that read them, the model reads any other;
+it is loaded on first use.
 """
 
 import logging
@@ -11,7 +11,10 @@ from typing import TypeVar
 
 import ipywidgets as widgets
 
+from transformer_parts.explore.component import Component
 from transformer_parts.explore.panel import Panel, State
+from transformer_parts.explore.prose import line
+from transformer_parts.language import Language, _
 from transformer_parts.models import weights
 from transformer_parts.models.passage import Passage, load_passage
 
@@ -19,53 +22,76 @@ logger = logging.getLogger(__name__)
 
 Data = TypeVar("Data")
 
-_STILL = "The explorers go on with the passage whose tokens stand above."
-_ABSENT = (
+_ABSENT = _(
     "This is the passage that comes with the library: the model's weights are not here, so it cannot read another. "
-    "<code>make model</code> fetches them (93 MB, once)."
+    "`make model` fetches them (93 MB, once)."
 )
-_PRESENT = (
+_PRESENT = _(
     "Type a passage of 2 to 64 tokens and press Enter: the model reads it once, in a few seconds. "
     "The buttons below belong to the library's passage and bring it back."
 )
 
 
-class Reading:
+class Reading(Component):
     """A passage, and the means to have the model read another one.
+
+    Parameters
+    ----------
+    language : str, optional
+        Language of what the reader sees.
 
     Attributes
     ----------
     passage : Passage
         What is shown.
-    text, progress, tokens, message
+    text, progress, tokens, status
         The widgets; ``widget`` holds all of them, and several panels may show it.
     """
 
-    def __init__(self):
+    def __init__(self, *, language: str | Language | None = None):
+        super().__init__(language=language)
         self._committed = self.passage = load_passage()
         self._followers: list[Callable[[], None]] = []
         self._model = None
         self.text = widgets.Text(
             self.passage.text,
-            description="passage",
+            description=self.translate(_("passage")),
             continuous_update=False,
             style={"description_width": "8.5em"},
             layout={"width": "auto", "min_width": "0"},
         )
         # Not a FloatProgress, which is made of nameless boxes: screen readers pass over it.
         self.progress = widgets.HTML()
-        self.tokens, self.message = widgets.HTML(_numbered(self.passage)), widgets.HTML()
+        self.tokens = widgets.HTML(_numbered(self.passage))
         self.text.observe(lambda change: self._typed(change["new"]), names="value")
-        self.widget = widgets.VBox([self.text, self.progress, self.tokens, self.message])
+        self.widget = widgets.VBox([self.text, self.progress, self.tokens, self.status])
         self.text.disabled = not (weights.default_folder() / weights.FILE_NAME).is_file()
         self._explain()
+
+    def say(self, message: str, *, kind: str = "") -> None:
+        """Put a message into the status line, as a note; it has no kinds."""
+        self._note(line(self.translate(message)))
+        self.error = None
+
+    def report(self, error: Exception, *, state: object = None) -> None:
+        """Log an error with the text that could not be read, and put its message into the status line."""
+        logger.error("could not read %r", state, exc_info=error)
+        what = str(error).removeprefix("text: ") or type(error).__name__
+        words = _(
+            "{what}. The explorers go on with the passage whose tokens stand above.", what=what[0].upper() + what[1:]
+        )
+        self._note(f'<span role="alert">{escape(self.translate(words))}</span>')
+        self.error = error
+
+    def _note(self, html: str) -> None:
+        self.status.value = f'<p class="tp-note" role="status">{html}</p>'
 
     def follow(self, follower: Callable[[], None]) -> None:
         """Have `follower` called whenever another passage is shown."""
         self._followers.append(follower)
 
     def read(self, text: str) -> None:
-        """Have the model read `text`; on an error keep the passage and say what went wrong."""
+        """Have the model read `text`; on an error keep the passage and report it."""
         self._advance(0.0)
         try:
             for result in self._steps(text):
@@ -74,16 +100,14 @@ class Reading:
                 else:
                     self._advance(result)
         except Exception as error:
-            logger.error("could not read %r", text, exc_info=error)
-            words = str(error).removeprefix("text: ") or type(error).__name__
-            self._say(f'<span role="alert">{escape(words[0].upper() + words[1:])}. {_STILL}</span>')
+            self.report(error, state=text)
         else:
             self._explain()
         finally:
             self.progress.value = ""
 
     def restore(self) -> None:
-        """Show the library's passage, also in the line where a refused text may stand."""
+        """Show the library's passage, also in the text field, which may hold a refused text."""
         if self.passage is not self._committed:
             self._show(self._committed)
         self.text.value = self.passage.text
@@ -103,10 +127,10 @@ class Reading:
         from transformer_parts.models.weights import GGUFFile
 
         if self._model is None:
-            self._say("Loading the model …")
+            self.say(_("Loading the model …"))
             file = GGUFFile(weights.find())
             self._model = load_model(file), load_tokenizer(file)
-        self._say("The model reads …")
+        self.say(_("The model reads …"))
         return read_passage(*self._model, text)
 
     def _show(self, passage: Passage) -> None:
@@ -115,14 +139,13 @@ class Reading:
             follower()
 
     def _advance(self, done: float) -> None:
-        look = 'style="width: 100%; height: 1.2em" aria-label="part that is read"'
-        self.progress.value = f'<progress {look} value="{done:.3f}"></progress>'
+        label = escape(self.translate(_("part that is read")))
+        self.progress.value = (
+            f'<progress style="width: 100%; height: 1.2em" aria-label="{label}" value="{done:.3f}"></progress>'
+        )
 
     def _explain(self) -> None:
-        self._say(_ABSENT if self.text.disabled else _PRESENT)
-
-    def _say(self, html: str) -> None:
-        self.message.value = f'<p class="tp-note" role="status">{html}</p>'
+        self.say(_ABSENT if self.text.disabled else _PRESENT)
 
 
 class PassagePanel(Panel[Data]):
@@ -134,7 +157,7 @@ class PassagePanel(Panel[Data]):
     tokens: Mapping[str, int]
 
     def __init__(self, reading: Reading | None = None, *, language: str | None = None):
-        self.reading = Reading() if reading is None else reading
+        self.reading = Reading(language=language) if reading is None else reading
         super().__init__(language=language)
         self.reading.follow(self._new_passage)
 
@@ -148,7 +171,7 @@ class PassagePanel(Panel[Data]):
         return f"{index} {quoted(self.passage.token_texts[index])}"
 
     def _press(self, values: State) -> None:
-        # Presets and the first state speak of the library's passage.
+        # Presets and the first state are for the library's passage.
         self.reading.restore()
         super()._press(values)
 
@@ -165,9 +188,9 @@ class PassagePanel(Panel[Data]):
 
 
 def _numbered(passage: Passage) -> str:
-    """Return the tokens, each with its number, as a paragraph."""
+    """Return the tokens, each with its number, as a paragraph that no language translates."""
     tokens = "<wbr>".join(f"{escape(text)}<sub>{i}</sub>" for i, text in enumerate(passage.token_texts))
-    return f'<p class="tp-note">{tokens}</p>'
+    return f'<p class="tp-note" translate="no">{tokens}</p>'
 
 
 def quoted(text: str) -> str:

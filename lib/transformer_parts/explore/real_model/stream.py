@@ -9,6 +9,7 @@ from transformer_parts.draw.real_model import RealModelStreamView, Stream
 from transformer_parts.explore import controls
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.explore.real_model.reading import PassagePanel, quoted
+from transformer_parts.language import _
 
 SHOWN = 3
 
@@ -16,7 +17,7 @@ SHOWN = 3
 class RealModelStream(PassagePanel[Stream]):
     """The residual stream of each token by layer, and what the head would make of it there."""
 
-    alt = (
+    alt = _(
         "Above, on a logarithmic scale: the RMS of every token's residual vector by layer, grey; token 0 in red"
         " squares, the chosen token in blue dots. Below: the probability of the likeliest next token, black, and of the"
         " token that does come next, gold triangles, had the model ended at that layer."
@@ -24,10 +25,10 @@ class RealModelStream(PassagePanel[Stream]):
     still = "figures/real_model_stream.png"
     presets = MappingProxyType(
         {
-            "A massive activation": {"token": 0, "layer": 6},
-            "“harbour”, the first time": {"token": 4, "layer": 30},
-            "“harbour”, the second time": {"token": 17, "layer": 30},
-            "One layer earlier": {"token": 17, "layer": 29},
+            _("A massive activation"): {"token": 0, "layer": 6},
+            _("“harbour”, the first time"): {"token": 4, "layer": 30},
+            _("“harbour”, the second time"): {"token": 17, "layer": 30},
+            _("One layer earlier"): {"token": 17, "layer": 29},
         }
     )
     play = "layer"
@@ -36,8 +37,8 @@ class RealModelStream(PassagePanel[Stream]):
 
     def make_controls(self):
         return {
-            "token": controls.integer("token i", 17, 0, len(self.passage) - 1),
-            "layer": controls.integer("before layer ℓ", 12, 0, self.passage.settings["n_layers"]),
+            "token": controls.integer(_("token i"), 17, 0, len(self.passage) - 1),
+            "layer": controls.integer(_("before layer ℓ"), 12, 0, self.passage.settings["n_layers"]),
         }
 
     def make_view(self):
@@ -58,19 +59,20 @@ class RealModelStream(PassagePanel[Stream]):
         rms, median = data.rms[norm, i], np.median(data.rms[norm])
         peak, channel = passage.residual_peak[norm, i], passage.peak_channel[norm, i]
         rows = [
-            Row("token", self.token(i), theme.FIRST),
+            Row(_("token"), self.token(i), theme.FIRST),
             Row(
-                "the stream's RMS before this layer; the median of all tokens", f"{number(rms, 2)}; {number(median, 2)}"
+                _("the stream's RMS before this layer; the median of all tokens"),
+                f"{number(rms, 2)}; {number(median, 2)}",
             ),
-            Row("its largest channel, and the size there", f"{channel}, {number(peak, 1)}"),
-            Row("had the model ended here, it would go on with", self._best(layer, i), theme.INK),
+            Row(_("its largest channel, and the size there"), f"{channel}, {number(peak, 1)}"),
+            Row(_("had the model ended here, it would go on with"), self._best(layer, i), theme.INK),
         ]
         if layer < passage.settings["n_layers"]:
-            rows.append(Row("it does go on with, after the last layer", self._best(-1, i)))
+            rows.append(Row(_("it does go on with, after the last layer"), self._best(-1, i)))
         if i + 1 < len(passage):
             following = f"{quoted(passage.token_texts[i + 1])}, {number(data.following[layer], 6)}"
-            rows.append(Row("the token that comes next, and its probability here", following, theme.THIRD))
-            rows.append(Row("its loss, −ln p, after the last layer", number(-np.log(data.following[-1]), 3)))
+            rows.append(Row(_("the token that comes next, and its probability here"), following, theme.THIRD))
+            rows.append(Row(_("its loss, −ln p, after the last layer"), number(-np.log(data.following[-1]), 3)))
         return rows
 
     def _best(self, layer: int, token: int) -> str:

@@ -1,4 +1,4 @@
-"""T5's buckets with the hand on them."""
+"""Explorer of T5's buckets."""
 
 from types import MappingProxyType
 
@@ -9,6 +9,7 @@ from transformer_parts.draw.relative_bias import AFTER, BEFORE, Buckets, T5Bucke
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row
+from transformer_parts.language import _
 from transformer_parts.maths import relative_bias
 
 MAX_DISTANCES = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
@@ -18,7 +19,7 @@ _T5 = MappingProxyType({"num_buckets": 32, "max_distance": 128})
 class T5Buckets(Panel[Buckets]):
     """Which relative positions share a bucket."""
 
-    alt = (
+    alt = _(
         "Above, a staircase on either side of the query: the bucket of each relative position j - i, blue for keys"
         " before the query, dashed red for keys after it; dotted lines stand at the maximum distance. Below, the"
         " buckets of one direction over a distance axis that doubles evenly: a grey band where each distance has a"
@@ -28,11 +29,11 @@ class T5Buckets(Panel[Buckets]):
     still = "figures/t5_buckets.png"
     presets = MappingProxyType(
         {
-            "T5's encoder": {**_T5, "bidirectional": True, "offset": -50},
-            "T5's decoder": {**_T5, "bidirectional": False, "offset": -50},
-            "Just before the last bucket": {**_T5, "bidirectional": True, "offset": -90},
-            "In the last bucket": {**_T5, "bidirectional": True, "offset": -91},
-            "By hand: 8 buckets, 16": {"num_buckets": 8, "max_distance": 16, "bidirectional": False, "offset": -6},
+            _("T5's encoder"): {**_T5, "bidirectional": True, "offset": -50},
+            _("T5's decoder"): {**_T5, "bidirectional": False, "offset": -50},
+            _("Just before the last bucket"): {**_T5, "bidirectional": True, "offset": -90},
+            _("In the last bucket"): {**_T5, "bidirectional": True, "offset": -91},
+            _("By hand: 8 buckets, 16"): {"num_buckets": 8, "max_distance": 16, "bidirectional": False, "offset": -6},
         }
     )
     play = "offset"
@@ -40,10 +41,10 @@ class T5Buckets(Panel[Buckets]):
 
     def make_controls(self):
         return {
-            "bidirectional": controls.choice("direction", {"bidirectional": True, "causal": False}, True),
-            "num_buckets": controls.integer("buckets", 32, 4, 64, step=2),
-            "max_distance": controls.stops("max distance M", 128, MAX_DISTANCES),
-            "offset": controls.integer("key − query", -50, -256, 256),
+            "bidirectional": controls.choice(_("direction"), {_("bidirectional"): True, _("causal"): False}, True),
+            "num_buckets": controls.integer(_("buckets"), 32, 4, 64, step=2),
+            "max_distance": controls.stops(_("max distance M"), 128, MAX_DISTANCES),
+            "offset": controls.integer(_("key − query"), -50, -256, 256),
         }
 
     def couple(self, name):
@@ -84,26 +85,30 @@ class T5Buckets(Panel[Buckets]):
         starts = data.starts
         used = len(np.unique(data.buckets))
         return [
-            Row("bucket of j − i", f"{data.offset}: {data.bucket}", theme.THIRD),
-            Row("all j − i in this bucket", _range(data), theme.THIRD),
-            Row("buckets of a direction, exact ones", f"{len(starts)}, {data.exact}", BEFORE),
-            Row("exact distances", f"0 to {data.exact - 1}", BEFORE),
-            Row("then they begin at", " ".join(map(str, starts[data.exact : data.exact + 15])), BEFORE),
-            Row("the last one holds every distance from", f"{starts[-1]} on"),
-            Row("keys after the query", _after(data), AFTER),
-            Row("buckets that occur", f"{used} of {data.num_buckets}"),
+            Row(_("bucket of j − i"), f"{data.offset}: {data.bucket}", theme.THIRD),
+            Row(_("all j − i in this bucket"), _range(data), theme.THIRD),
+            Row(_("buckets of a direction, exact ones"), f"{len(starts)}, {data.exact}", BEFORE),
+            Row(_("exact distances"), _("0 to {last}", last=data.exact - 1), BEFORE),
+            Row(_("then they begin at"), " ".join(map(str, starts[data.exact : data.exact + 15])), BEFORE),
+            Row(_("the last one holds every distance from"), _("{first} on", first=starts[-1])),
+            Row(_("keys after the query"), _after(data), AFTER),
+            Row(_("buckets that occur"), _("{some} of {all}", some=used, all=data.num_buckets)),
         ]
 
 
 def _range(data: Buckets) -> str:
     first, last = int(data.shared.min()), int(data.shared.max())
-    low = "… " if first == data.offsets[0] else f"{first} to "
-    high = " …" if last == data.offsets[-1] else f"{last}"
     if first == last:
         return str(first)
-    return f"all up to {last}" if low == "… " else f"{first} and all above" if high == " …" else f"{low}{high}"
+    if first == data.offsets[0]:
+        return _("all up to {last}", last=last)
+    if last == data.offsets[-1]:
+        return _("{first} and all above", first=first)
+    return _("{first} to {last}", first=first, last=last)
 
 
 def _after(data: Buckets) -> str:
     n = len(data.starts)
-    return f"buckets {n + 1} to {2 * n - 1}" if data.bidirectional else "bucket 0, and masked"
+    return (
+        _("buckets {first} to {last}", first=n + 1, last=2 * n - 1) if data.bidirectional else _("bucket 0, and masked")
+    )

@@ -1,4 +1,4 @@
-"""ALiBi's slopes with the hand on them, for any number of heads."""
+"""Explorer of ALiBi's slopes, for any number of heads."""
 
 from types import MappingProxyType
 
@@ -9,6 +9,7 @@ from transformer_parts.draw.relative_bias import BETWEEN, ONE_SEQUENCE, POWER, A
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
+from transformer_parts.language import _
 from transformer_parts.maths import relative_bias
 from transformer_parts.maths.attention import attention_weights
 
@@ -18,7 +19,7 @@ KEYS = 257
 class AlibiSlopes(Panel[Slopes]):
     """The slope of each head, and the weights of keys that score alike."""
 
-    alt = (
+    alt = _(
         "Above, the slope of each head on an axis of powers of two: blue circles for the heads of a power of two, red"
         " squares for the heads beyond it, whose slopes lie between; grey crosses are the single sequence 2 to the"
         " power -8h/n. Below, the weight of a key against its distance, as a share of the nearest key's, for up to"
@@ -31,7 +32,7 @@ class AlibiSlopes(Panel[Slopes]):
             "n = 12": {"n_heads": 12, "head": 9, "distance": 1},
             "n = 16": {"n_heads": 16, "head": 6, "distance": 8},
             "n = 20": {"n_heads": 20, "head": 17, "distance": 1},
-            "BLOOM: n = 112": {"n_heads": 112, "head": 65, "distance": 1},
+            _("BLOOM: n = 112"): {"n_heads": 112, "head": 65, "distance": 1},
         }
     )
     play = "head"
@@ -39,9 +40,9 @@ class AlibiSlopes(Panel[Slopes]):
 
     def make_controls(self):
         return {
-            "n_heads": controls.integer("heads n", 12, 1, 128),
-            "head": controls.integer("head h", 9, 1, 12),
-            "distance": controls.integer("distance", 1, 0, KEYS - 1),
+            "n_heads": controls.integer(_("heads n"), 12, 1, 128),
+            "head": controls.integer(_("head h"), 9, 1, 12),
+            "distance": controls.integer(_("distance"), 1, 0, KEYS - 1),
         }
 
     def couple(self, name):
@@ -70,21 +71,31 @@ class AlibiSlopes(Panel[Slopes]):
         h = data.head - 1
         ratios = data.ratios
         return [
-            Row("slope m of the head", number(data.slopes[h]), theme.THIRD),
+            Row(_("slope m of the head"), number(data.slopes[h]), theme.THIRD),
             Row("−log₂ m", number(-np.log2(data.slopes[h]), 4), theme.THIRD),
-            Row("the single sequence 2^(−8h/n) would give", number(data.one_sequence[h]), ONE_SEQUENCE),
-            Row("half the weight after", f"{number(data.half_distances[h], 2)} positions", theme.THIRD),
-            Row("weight of the nearest key", number(data.weights[h, 0], 4), theme.THIRD),
-            Row(f"weight at distance {data.distance}", number(data.weights[h, data.distance], 6), theme.THIRD),
+            Row(_("the single sequence 2^(−8h/n) would give"), number(data.one_sequence[h]), ONE_SEQUENCE),
             Row(
-                "heads of the power of two",
+                _("half the weight after"),
+                _("{distance} positions", distance=number(data.half_distances[h], 2)),
+                theme.THIRD,
+            ),
+            Row(_("weight of the nearest key"), number(data.weights[h, 0], 4), theme.THIRD),
+            Row(
+                _("weight at distance {distance}", distance=data.distance),
+                number(data.weights[h, data.distance], 6),
+                theme.THIRD,
+            ),
+            Row(
+                _("heads of the power of two"),
                 f"{data.of_power}: −log₂ m = {_powers(data.slopes[: data.of_power])}",
                 POWER,
             ),
-            Row("heads between", _between(data), BETWEEN),
+            Row(_("heads between"), _between(data), BETWEEN),
             Row(
-                "ratios of neighbours by size",
-                f"{number(ratios.min(), 4)} to {number(ratios.max(), 4)}" if len(ratios) else "—",
+                _("ratios of neighbours by size"),
+                _("{least} to {most}", least=number(ratios.min(), 4), most=number(ratios.max(), 4))
+                if len(ratios)
+                else "—",
             ),
         ]
 
@@ -95,4 +106,4 @@ def _powers(slopes: np.ndarray) -> str:
 
 def _between(data: Slopes) -> str:
     rest = data.slopes[data.of_power :]
-    return f"{len(rest)}: −log₂ m = {_powers(rest)}" if len(rest) else "none"
+    return f"{len(rest)}: −log₂ m = {_powers(rest)}" if len(rest) else _("none")

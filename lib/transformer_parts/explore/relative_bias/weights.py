@@ -8,6 +8,7 @@ from transformer_parts.draw.relative_bias import BIAS, WITH, WITHOUT, BiasAndWei
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths import relative_bias
 from transformer_parts.maths.attention import attention_weights, causal_mask, entropy, scores
 from transformer_parts.models.excerpt import load_excerpt
@@ -26,7 +27,7 @@ _START = MappingProxyType(
 class BiasAndWeights(Panel[BiasedWeights]):
     """One head: its bias matrix, and its weights with the bias and without."""
 
-    alt = (
+    alt = _(
         "Top left, the bias matrix of one head, a row for each query, blue where it is negative and red where it is"
         " positive; top right, the attention weights with the bias, the bluer the larger. A frame marks one query."
         " Bottom left, that query's bias against the key position; bottom right its weights, with the bias upwards in"
@@ -35,12 +36,12 @@ class BiasAndWeights(Panel[BiasedWeights]):
     still = "figures/bias_and_weights.png"
     presets = MappingProxyType(
         {
-            "ALiBi, m = 1/4": {**_START, "scheme": "alibi"},
-            "ALiBi, m = 1/256": {**_START, "scheme": "alibi", "head": 8},
-            "ALiBi on random content": {**_START, "scheme": "alibi", "head": 4, "content": "random"},
-            "T5's encoder": {**_START, "scheme": "t5", "bidirectional": True, "content": "random", "query": 24},
-            "T5's decoder": {**_START, "scheme": "t5", "content": "random"},
-            "T5 divided by √K": {**_START, "scheme": "t5", "content": "random", "divided": True},
+            _("ALiBi, m = 1/4"): {**_START, "scheme": "alibi"},
+            _("ALiBi, m = 1/256"): {**_START, "scheme": "alibi", "head": 8},
+            _("ALiBi on random content"): {**_START, "scheme": "alibi", "head": 4, "content": "random"},
+            _("T5's encoder"): {**_START, "scheme": "t5", "bidirectional": True, "content": "random", "query": 24},
+            _("T5's decoder"): {**_START, "scheme": "t5", "content": "random"},
+            _("T5 divided by √K"): {**_START, "scheme": "t5", "content": "random", "divided": True},
         }
     )
     play = "query"
@@ -49,23 +50,23 @@ class BiasAndWeights(Panel[BiasedWeights]):
     def make_controls(self):
         self._excerpt = load_excerpt()
         contents = {
-            "all scores equal": "equal",
-            "random q and k": "random",
-            f"real q and k, not turned (layer {_LAYER})": "real",
+            _("all scores equal"): "equal",
+            _("random q and k"): "random",
+            _("real q and k, not turned (layer {layer})", layer=_LAYER): "real",
         }
         return {
             "scheme": controls.choice(
-                "bias", {"none": "none", "ALiBi": "alibi", "T5 (made-up scalars)": "t5"}, "alibi"
+                _("bias"), {_("none"): "none", "ALiBi": "alibi", _("T5 (made-up scalars)"): "t5"}, "alibi"
             ),
-            "bidirectional": controls.choice("direction", {"causal": False, "bidirectional": True}, False),
-            "n_heads": controls.integer("heads n", 8, 1, 32),
-            "head": controls.integer("head h", 2, 1, 8),
-            "content": controls.choice("content", contents, "equal"),
-            "seed": controls.integer("content number", 1, 0, self._excerpt.n_heads - 1),
-            "query": controls.integer("query i", 40, 0, LENGTH - 1),
-            "num_buckets": controls.integer("T5: buckets", 32, 4, 64, step=2),
-            "max_distance": controls.stops("T5: distance M", 128, (33, 48, 64, 128, 256)),
-            "divided": controls.switch("divide by √K where it does not belong"),
+            "bidirectional": controls.choice(_("direction"), {_("causal"): False, _("bidirectional"): True}, False),
+            "n_heads": controls.integer(_("heads n"), 8, 1, 32),
+            "head": controls.integer(_("head h"), 2, 1, 8),
+            "content": controls.choice(_("content"), contents, "equal"),
+            "seed": controls.integer(_("content number"), 1, 0, self._excerpt.n_heads - 1),
+            "query": controls.integer(_("query i"), 40, 0, LENGTH - 1),
+            "num_buckets": controls.integer(_("T5: buckets"), 32, 4, 64, step=2),
+            "max_distance": controls.stops(_("T5: distance M"), 128, (33, 48, 64, 128, 256)),
+            "divided": controls.switch(_("divide by √K where it does not belong")),
         }
 
     def couple(self, name):
@@ -122,16 +123,28 @@ class BiasAndWeights(Panel[BiasedWeights]):
         last = int(data.biased[i].argmax())
         plain, biased = np.exp(data.entropies)
         return [
-            Row("slope m of the head", "—" if np.isnan(data.slope) else number(data.slope)),
-            Row(f"bias at distance {distances} back", ", ".join(number(data.bias[i, i - d], 4) for d in back), BIAS),
-            Row(f"weights at distance {distances}", ", ".join(number(data.biased[i, i - d], 4) for d in back), WITH),
-            Row("without the bias", ", ".join(number(data.plain[i, i - d], 4) for d in back), WITHOUT),
-            Row("strongest key, its weight", f"{last}, {number(data.biased[i, last], 4)}", WITH),
-            Row("keys effectively read, exp H", f"{number(biased, 2)} of {int(data.visible[i].sum())}", WITH),
-            Row("the same without the bias", number(plain, 2), WITHOUT),
-            Row("spread of the content's logits", number(data.spread, 4)),
-            Row("learned numbers, once for all layers", f"{data.parameters:,}"),
-            Row("stored in the cache for positions", "0 bytes"),
+            Row(_("slope m of the head"), "—" if np.isnan(data.slope) else number(data.slope)),
+            Row(
+                _("bias at distance {distances} back", distances=distances),
+                ", ".join(number(data.bias[i, i - d], 4) for d in back),
+                BIAS,
+            ),
+            Row(
+                _("weights at distance {distances}", distances=distances),
+                ", ".join(number(data.biased[i, i - d], 4) for d in back),
+                WITH,
+            ),
+            Row(_("without the bias"), ", ".join(number(data.plain[i, i - d], 4) for d in back), WITHOUT),
+            Row(_("strongest key, its weight"), f"{last}, {number(data.biased[i, last], 4)}", WITH),
+            Row(
+                _("keys effectively read, exp H"),
+                _("{some} of {all}", some=number(biased, 2), all=int(data.visible[i].sum())),
+                WITH,
+            ),
+            Row(_("the same without the bias"), number(plain, 2), WITHOUT),
+            Row(_("spread of the content's logits"), number(data.spread, 4)),
+            Row(_("learned numbers, once for all layers"), f"{data.parameters:,}"),
+            Row(_("stored in the cache for positions"), _("0 bytes")),
         ]
 
 

@@ -1,4 +1,4 @@
-"""RoPE's score against the offset, for content that is made to order."""
+"""RoPE's score against the offset, for synthetic content."""
 
 from types import MappingProxyType
 
@@ -11,6 +11,7 @@ from transformer_parts.draw.rope_scores import ScoreCurveView, SyntheticCurve
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths import attention, rope, rope_scores
 
 # Columns of the picture, and up to how many offsets the line is drawn between whole offsets too.
@@ -25,7 +26,7 @@ _EQUAL = MappingProxyType(
 class RopeScores(Panel[SyntheticCurve]):
     """The curve of one query and one key over the offset between them, and what each pair of channels adds."""
 
-    alt = (
+    alt = _(
         "Above: the score against the offset n - m, the chosen offset marked, with the mean and spread of random"
         " content as a band. Below: one row for each pair of channels, fastest on top, red where it adds to the score"
         " and blue where it takes away; fast pairs alternate, slow ones keep their colour far out."
@@ -33,7 +34,7 @@ class RopeScores(Panel[SyntheticCurve]):
     still = "figures/rope_scores.png"
     presets = MappingProxyType(
         {
-            "By hand: m=1, n=3": {
+            _("By hand: m=1, n=3"): {
                 "content": "hand",
                 "head_dim": 4,
                 "rope_base": 1e4,
@@ -42,8 +43,8 @@ class RopeScores(Panel[SyntheticCurve]):
                 "shift": 1,
                 "bound": False,
             },
-            "q = k: not monotone": {**_EQUAL, "bound": False},
-            "Random: nothing decays": {
+            _("q = k: not monotone"): {**_EQUAL, "bound": False},
+            _("Random: nothing decays"): {
                 **_EQUAL,
                 "content": "random",
                 "similarity": 0.0,
@@ -51,26 +52,26 @@ class RopeScores(Panel[SyntheticCurve]):
                 "offset": -100_000,
                 "bound": False,
             },
-            "RoFormer's bound": {**_EQUAL, "bound": True},
-            "q = k, base 500,000": {**_EQUAL, "rope_base": 5e5, "bound": False},
+            _("RoFormer's bound"): {**_EQUAL, "bound": True},
+            _("q = k, base 500,000"): {**_EQUAL, "rope_base": 5e5, "bound": False},
         }
     )
     play = "offset"
     hand = ((1.0, 2.0, 3.0, 4.0), (2.0, 1.0, 0.0, 1.0))
 
     def make_controls(self):
-        contents = {"q = (1, …, 1)": "ones", "q random": "random", "by hand, head_dim 4": "hand"}
+        contents = {"q = (1, …, 1)": "ones", _("q random"): "random", _("by hand, head_dim 4"): "hand"}
         spans = {"±64": 64, "±512": 512, "±4,096": 4096, "±131,072": 131072}
         return {
-            "content": controls.choice("content", contents, "ones"),
-            "similarity": controls.real("k like q", 1.0, -1, 1, step=0.05),
-            "seed": controls.integer("seed of the draw", 0, 0, 99),
+            "content": controls.choice(_("content"), contents, "ones"),
+            "similarity": controls.real(_("k like q"), 1.0, -1, 1, step=0.05),
+            "seed": controls.integer(_("seed of the draw"), 0, 0, 99),
             "head_dim": controls.integer("head_dim", 128, 2, 256, step=2),
-            "rope_base": controls.power("base", 1e4, 10, 1e7, form=",.0f", also=[5e5]),
-            "span": controls.choice("offsets shown", spans, 4096),
-            "offset": controls.integer("offset n − m", 1707, -4096, 4096),
-            "shift": controls.integer("move both by", 0, 0, 8192),
-            "bound": controls.switch("RoFormer's bound, in scale"),
+            "rope_base": controls.power(_("base"), 1e4, 10, 1e7, form=",.0f", also=[5e5]),
+            "span": controls.choice(_("offsets shown"), spans, 4096),
+            "offset": controls.integer(_("offset n − m"), 1707, -4096, 4096),
+            "shift": controls.integer(_("move both by"), 0, 0, 8192),
+            "bound": controls.switch(_("RoFormer's bound, in scale")),
         }
 
     def make_view(self):
@@ -126,17 +127,23 @@ class RopeScores(Panel[SyntheticCurve]):
         counts = data.counts
         rows = [
             *rows_of(data),
-            Row("inner product, before the division by √head_dim", number(data.inner_product)),
-            Row("negative at", _share(counts.negative, counts.offsets, "offsets")),
-            Row("one step further away raises it at", _share(counts.rising, counts.steps, "steps")),
+            Row(_("inner product, before the division by √head_dim"), number(data.inner_product)),
+            Row(
+                _("negative at"),
+                _("{some:,} of {all:,} offsets, {percent:.2f} %", **_share(counts.negative, counts.offsets)),
+            ),
+            Row(
+                _("one step further away raises it at"),
+                _("{some:,} of {all:,} steps, {percent:.2f} %", **_share(counts.rising, counts.steps)),
+            ),
         ]
         if data.mean_here is not None:
             spread = f"{number(data.mean_here, 4)} ± {number(data.deviation_here, 4)}"
-            rows.append(Row("random content here: mean ± spread", spread, theme.QUERY))
+            rows.append(Row(_("random content here: mean ± spread"), spread, theme.QUERY))
         return [
             *rows,
-            Row("RoFormer's bound here", number(data.bound_here, 4), theme.KEY),
-            Row("no score can exceed, at any offset", number(data.largest, 4)),
+            Row(_("RoFormer's bound here"), number(data.bound_here, 4), theme.KEY),
+            Row(_("no score can exceed, at any offset"), number(data.largest, 4)),
         ]
 
 
@@ -155,7 +162,7 @@ def curve_of(
     # Where a column is several offsets wide the mean is over two columns: over one, waves as long as a column still
     # show, as beats that are not there.
     mean_over = 1 if window == 1 else 2 * window
-    # Neither position is negative; the earlier of the two stands at `shift`.
+    # Neither position is negative; the earlier of the two is `shift`.
     positions = (shift + max(0, -offset), shift + max(0, offset))
     return {
         "scores": scores,
@@ -176,9 +183,9 @@ def rows_of(data) -> list[Row]:
     """Return the lines of the table that every content has."""
     m, n = data.positions
     return [
-        Row("positions m of the query, n of the key", f"{m:,}, {n:,}"),
-        Row(f"score on the curve, at offset {data.offset:,}", number(data.score), theme.THIRD),
-        Row("score from turning q by m and k by n", number(data.turned_score)),
+        Row(_("positions m of the query, n of the key"), f"{m:,}, {n:,}"),
+        Row(_("score on the curve, at offset {offset:,}", offset=data.offset), number(data.score), theme.THIRD),
+        Row(_("score from turning q by m and k by n"), number(data.turned_score)),
     ]
 
 
@@ -187,5 +194,5 @@ def _turned(query: NDArray, key: NDArray, positions: tuple[int, int], inv_freq: 
     return attention.scores(turned[None, :1], turned[None, 1:], scale=scale).item()
 
 
-def _share(some: int, every: int, what: str) -> str:
-    return f"{some:,} of {every:,} {what}, {100 * some / every:.2f} %"
+def _share(some: int, every: int) -> dict[str, float]:
+    return {"some": some, "all": every, "percent": 100 * some / every}

@@ -12,10 +12,12 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.explore.rope_scores.curve import COLUMNS, FEW_OFFSETS, curve_of, rows_of
+from transformer_parts.language import _, join
 from transformer_parts.maths import attention, rope, rope_scores
 from transformer_parts.models.excerpt import load_excerpt
 
 MEAN = -1
+_KINDS = MappingProxyType({"previous token": _("previous token"), "induction": _("induction")})
 _MEANS = MappingProxyType(
     {"query": MEAN, "key": MEAN, "sink": False, "rope_base": 1e5, "span": 72, "offset": -1, "shift": 0}
 )
@@ -24,7 +26,7 @@ _MEANS = MappingProxyType(
 class RopeHeads(Panel[HeadCurve]):
     """Heads of SmolLM2-135M over one passage: the curve of their content, and the scores they really have."""
 
-    alt = (
+    alt = _(
         "Above: the score of a head of SmolLM2 against the offset n - m: small dots for every query and key of the"
         " passage, a curve for the mean query and key, a band for mean and spread over all contents; later keys,"
         " which no query sees, are hatched. Below: what each pair of channels adds to the curve."
@@ -32,10 +34,16 @@ class RopeHeads(Panel[HeadCurve]):
     still = "figures/rope_heads.png"
     presets = MappingProxyType(
         {
-            "Layer 16 head 0: the previous token": {**_MEANS, "head": (16, 0)},
-            "Layer 17 head 4: content decides": {**_MEANS, "head": (17, 4)},
-            "Layer 17 head 4: “past” finds “four”": {**_MEANS, "head": (17, 4), "query": 47, "key": 11, "offset": -36},
-            "Layer 16 head 0, far out": {**_MEANS, "head": (16, 0), "span": 8192},
+            _("Layer 16 head 0: the previous token"): {**_MEANS, "head": (16, 0)},
+            _("Layer 17 head 4: content decides"): {**_MEANS, "head": (17, 4)},
+            _("Layer 17 head 4: “past” finds “four”"): {
+                **_MEANS,
+                "head": (17, 4),
+                "query": 47,
+                "key": 11,
+                "offset": -36,
+            },
+            _("Layer 16 head 0, far out"): {**_MEANS, "head": (16, 0), "span": 8192},
         }
     )
     play = "shift"
@@ -49,19 +57,23 @@ class RopeHeads(Panel[HeadCurve]):
         kinds = {(head.layer, head.head): head.kind for head in excerpt.telling_heads}
         every = [(layer, head) for layer in excerpt.qk_layers for head in range(excerpt.n_heads)]
         names = {
-            f"layer {layer} head {head}" + (f", {kinds[layer, head]}" if (layer, head) in kinds else ""): (layer, head)
-            for layer, head in [*kinds, *(place for place in every if place not in kinds)]
+            _("layer {layer} head {head}, {kind}", layer=layer, head=head, kind=_KINDS[kind]): (layer, head)
+            for (layer, head), kind in kinds.items()
+        } | {
+            _("layer {layer} head {head}", layer=layer, head=head): (layer, head)
+            for layer, head in every
+            if (layer, head) not in kinds
         }
-        tokens = {"mean of all": MEAN} | {f"{i} “{text.strip()}”": i for i, text in enumerate(excerpt.token_texts)}
+        tokens = {_("mean of all"): MEAN} | {f"{i} “{text.strip()}”": i for i, text in enumerate(excerpt.token_texts)}
         return {
-            "head": controls.choice("head", names, (16, 0)),
-            "query": controls.named("query", tokens, MEAN),
-            "key": controls.named("key", tokens, MEAN),
-            "sink": controls.switch("count token 0, the attention sink"),
-            "rope_base": controls.power("base", excerpt.rope_base, 10, 1e7, form=",.0f"),
-            "span": controls.choice("offsets shown", {"the passage, 72": 72, "the context, 8,192": 8192}, 72),
-            "offset": controls.integer("offset n − m", -1, -72, 0),
-            "shift": controls.integer("move both by", 0, 0, 1024),
+            "head": controls.choice(_("head"), names, (16, 0)),
+            "query": controls.named(_("query"), tokens, MEAN),
+            "key": controls.named(_("key"), tokens, MEAN),
+            "sink": controls.switch(_("count token 0, the attention sink")),
+            "rope_base": controls.power(_("base"), excerpt.rope_base, 10, 1e7, form=",.0f"),
+            "span": controls.choice(_("offsets shown"), {_("the passage, 72"): 72, _("the context, 8,192"): 8192}, 72),
+            "offset": controls.integer(_("offset n − m"), -1, -72, 0),
+            "shift": controls.integer(_("move both by"), 0, 0, 1024),
         }
 
     def make_view(self):
@@ -70,7 +82,7 @@ class RopeHeads(Panel[HeadCurve]):
     def couple(self, name):
         query, key = self.controls["query"].value, self.controls["key"].value
         if name in ("query", "key") and MEAN not in (query, key):
-            # The distance at which the two stand in the passage.
+            # The distance of the two in the passage.
             self.controls["offset"].value = min(key - query, 0)
         if name == "span":
             self.controls["offset"].min = -self.controls["span"].value
@@ -126,14 +138,23 @@ class RopeHeads(Panel[HeadCurve]):
         return n - m, attention.scores(*turned)[0, m, n]
 
     def _name(self, token: int) -> str:
-        return "mean of all" if token == MEAN else f"“{self.excerpt.token_texts[token].strip()}” at {token}"
+        if token == MEAN:
+            return _("mean of all")
+        return _("{token} at {place}", token=f"“{self.excerpt.token_texts[token].strip()}”", place=token)
 
     def rows(self, data):
         spread = f"{number(data.mean_here, 4)} ± {number(data.deviation_here, 4)}"
         return [
-            Row("query, key", f"{data.query_name}, {data.key_name}"),
+            Row(_("query, key"), join(", ", [data.query_name, data.key_name])),
             *rows_of(data),
-            Row("highest up to offset 0", f"{number(data.peak_score, 4)} at offset {data.peak:,}"),
-            Row("every query with every key, set at this offset: mean ± spread", spread, theme.QUERY),
-            Row(f"R² of the curve over the passage's {len(data.dots):,} scores", number(data.r_squared, 3), theme.KEY),
+            Row(
+                _("highest up to offset 0"),
+                _("{score} at offset {offset:,}", score=number(data.peak_score, 4), offset=data.peak),
+            ),
+            Row(_("every query with every key, set at this offset: mean ± spread"), spread, theme.QUERY),
+            Row(
+                _("R² of the curve over the passage's {count:,} scores", count=len(data.dots)),
+                number(data.r_squared, 3),
+                theme.KEY,
+            ),
         ]

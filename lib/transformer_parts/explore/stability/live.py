@@ -1,4 +1,4 @@
-"""A small decoder trained while one watches, with every measure of stability as a switch."""
+"""A live run that trains a small decoder, with every measure of stability as a switch."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,7 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.live_run import LiveRun
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.explore.stability.runs import QUANTITIES, curve, highest_loss, limits
+from transformer_parts.language import _
 from transformer_parts.runs import recorded, stability
 from transformer_parts.runs.stability import Arm, Task
 
@@ -16,28 +17,28 @@ from transformer_parts.runs.stability import Arm, Task
 class LiveTraining(LiveRun[stability.Watched, Runs]):
     """The decoder of the recorded runs, trained now."""
 
-    alt = (
+    alt = _(
         "Two diagrams over the steps of training: above the loss, with that of a guess dotted; below the gradient norm"
         " before clipping on a logarithmic scale, with the norm 1 dashed. Blue is the run that you start, red the one"
         " before it; at first a recorded one."
     )
     still = "figures/live_training.png"
-    why_early = ", its numbers no longer finite,"
+    why_early = _(", its numbers no longer finite,")
 
     def make_controls(self):
         recording = recorded.load(stability.NAME)
         series = stability.arm_series(recording, "init", "taken", 0)
         self._recorded = curve(series, "gradient_norm", recording.arguments["every"])
         return {
-            "placement": controls.choice("norms", {"pre": "pre", "post": "post"}, "pre"),
-            "optimizer": controls.choice("optimizer", {"AdamW": "adamw", "SGD, momentum 0.9": "sgd"}, "adamw"),
-            "peak": controls.power("learning rate", 0.01, 1e-3, 1.0, per_decade=4, also=[0.02, 0.03, 0.3]),
-            "std": controls.power("std of weights", 0.18, 0.02, 2.0, per_decade=4),
-            "warmup": controls.switch("warm-up, 20 steps (AdamW)", True),
-            "clip": controls.switch("clip gradients to norm 1", True),
-            "qk_norm": controls.switch("QK-norm"),
-            "scaling": controls.switch("residual projections × 1/√(2L)", True),
-            "seed": controls.integer("seed", 0, 0, 9),
+            "placement": controls.choice(_("norms"), {_("pre"): "pre", _("post"): "post"}, "pre"),
+            "optimizer": controls.choice(_("optimizer"), {"AdamW": "adamw", _("SGD, momentum 0.9"): "sgd"}, "adamw"),
+            "peak": controls.power(_("learning rate"), 0.01, 1e-3, 1.0, per_decade=4, also=[0.02, 0.03, 0.3]),
+            "std": controls.power(_("std of weights"), 0.18, 0.02, 2.0, per_decade=4),
+            "warmup": controls.switch(_("warm-up, 20 steps (AdamW)"), True),
+            "clip": controls.switch(_("clip gradients to norm 1"), True),
+            "qk_norm": controls.switch(_("QK-norm")),
+            "scaling": controls.switch(_("residual projections × 1/√(2L)"), True),
+            "seed": controls.integer(_("seed"), 0, 0, 9),
         }
 
     def make_view(self):
@@ -77,14 +78,14 @@ class LiveTraining(LiveRun[stability.Watched, Runs]):
 
     def rows(self, data):
         rows = []
-        for words, runs, colour in (("this run", data.taken, TAKEN), ("the run before", data.left, LEFT)):
+        for which, runs, colour in ((_("this run"), data.taken, TAKEN), (_("the run before"), data.left, LEFT)):
             if not runs:
-                rows.append(Row(f"loss, mean of the last 20 steps, {words}", "—", colour))
+                rows.append(Row(_("loss, mean of the last 20 steps, {run}", run=which), "—", colour))
                 continue
             (run,) = runs
             recent = run.loss[run.steps > run.steps[-1] - 20]
-            rows.append(Row(f"loss, mean of the last 20 steps, {words}", number(recent.mean(), 3), colour))
-            rows.append(Row(f"largest gradient norm, {words}", number(run.watched.max(), 3), colour))
+            rows.append(Row(_("loss, mean of the last 20 steps, {run}", run=which), number(recent.mean(), 3), colour))
+            rows.append(Row(_("largest gradient norm, {run}", run=which), number(run.watched.max(), 3), colour))
         return rows
 
 

@@ -1,4 +1,4 @@
-"""A head whose queries and keys grow, as weights do in training: logits, entropy, formats, and QK-norm."""
+"""Explorer of a head whose queries and keys grow, as in training: logits, entropy, formats, and QK-norm."""
 
 from types import MappingProxyType
 
@@ -9,6 +9,7 @@ from transformer_parts.draw.stability import NORMED, PLAIN, Growth, LogitGrowthV
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths.stability import grown_attention, logit_bound
 
 LENGTH = 16
@@ -19,7 +20,7 @@ _FACTORS = tuple(float(f"{10 ** (i / 10):.4g}") for i in range(-10, 31))
 class LogitGrowth(Panel[Growth]):
     """The largest logit and the entropy of one head against a factor on its queries and keys."""
 
-    alt = (
+    alt = _(
         "Two diagrams against the factor c on queries and keys. Above, the largest logit: red rises with the square of"
         " c, blue, with QK-norm, is level below its dashed bound. Below, the mean entropy: red falls to zero, blue is"
         " level; dotted that of equal weights. On the right the attention weights at the chosen factor, without"
@@ -29,22 +30,22 @@ class LogitGrowth(Panel[Growth]):
     _start = MappingProxyType({"head_dim": 64, "gain": 1.0, "dtype": "float32", "seed": 0})
     presets = MappingProxyType(
         {
-            "At initialisation": {**_start, "factor": 1.0},
-            "Grown by 10": {**_start, "factor": 10.0},
-            "float16 overflows": {**_start, "factor": 63.1, "dtype": "float16"},
-            "bfloat16 rounds": {**_start, "factor": 2.512, "dtype": "bfloat16"},
-            "QK-norm, gain 3": {**_start, "factor": 10.0, "gain": 3.0},
+            _("At initialisation"): {**_start, "factor": 1.0},
+            _("Grown by 10"): {**_start, "factor": 10.0},
+            _("float16 overflows"): {**_start, "factor": 63.1, "dtype": "float16"},
+            _("bfloat16 rounds"): {**_start, "factor": 2.512, "dtype": "bfloat16"},
+            _("QK-norm, gain 3"): {**_start, "factor": 10.0, "gain": 3.0},
         }
     )
     play = None
 
     def make_controls(self):
         return {
-            "factor": controls.named("c, on q and k", {f"{f:.3g}": f for f in _FACTORS}, 1.0),
-            "dtype": controls.choice("format", _FORMATS, "float32"),
-            "gain": controls.real("γ of QK-norm", 1.0, 0.5, 4, step=0.25),
-            "head_dim": controls.stops("K, head_dim", 64, (16, 32, 64, 128)),
-            "seed": controls.integer("seed", 0, 0, 9),
+            "factor": controls.named(_("c, on q and k"), {f"{f:.3g}": f for f in _FACTORS}, 1.0),
+            "dtype": controls.choice(_("format"), _FORMATS, "float32"),
+            "gain": controls.real(_("γ of QK-norm"), 1.0, 0.5, 4, step=0.25),
+            "head_dim": controls.stops(_("K, head_dim"), 64, (16, 32, 64, 128)),
+            "seed": controls.integer(_("seed"), 0, 0, 9),
         }
 
     def make_view(self):
@@ -71,19 +72,22 @@ class LogitGrowth(Panel[Growth]):
     def rows(self, data):
         i = data.chosen
         return [
-            Row("largest logit, plain", number(data.plain.largest[i], 4), PLAIN),
-            Row("largest logit, QK-norm", number(data.normed.largest[i], 4), NORMED),
-            Row("bound of QK-norm, γ²√K", number(data.bound, 4)),
-            Row("mean entropy, plain", _nats(data.plain.entropy[i]), PLAIN),
-            Row("mean entropy, QK-norm", _nats(data.normed.entropy[i]), NORMED),
-            Row("mean entropy of equal weights", _nats(data.uniform), theme.INK),
-            Row("rows without a softmax (NaN), plain", f"{data.plain.lost[i]} of {LENGTH}"),
-            Row("largest change of a weight by rounding, plain", _or_dash(data.moved)),
+            Row(_("largest logit, plain"), number(data.plain.largest[i], 4), PLAIN),
+            Row(_("largest logit, QK-norm"), number(data.normed.largest[i], 4), NORMED),
+            Row(_("bound of QK-norm, γ²√K"), number(data.bound, 4)),
+            Row(_("mean entropy, plain"), _nats(data.plain.entropy[i]), PLAIN),
+            Row(_("mean entropy, QK-norm"), _nats(data.normed.entropy[i]), NORMED),
+            Row(_("mean entropy of equal weights"), _nats(data.uniform), theme.INK),
+            Row(
+                _("rows without a softmax (NaN), plain"),
+                _("{some} of {all}", some=data.plain.lost[i], all=LENGTH),
+            ),
+            Row(_("largest change of a weight by rounding, plain"), _or_dash(data.moved)),
         ]
 
 
 def _nats(value: float) -> str:
-    return "—" if np.isnan(value) else f"{number(value, 4)} nats"
+    return "—" if np.isnan(value) else _("{entropy} nats", entropy=number(value, 4))
 
 
 def _or_dash(value: float) -> str:

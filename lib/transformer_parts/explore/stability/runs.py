@@ -1,4 +1,4 @@
-"""Recorded training runs with and without each measure of stability, and what is watched of them."""
+"""Explorer of recorded training runs, with and without each measure of stability."""
 
 from collections.abc import Sequence
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from transformer_parts.draw.stability import LEFT, TAKEN, Curve, Runs, RunsView
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _, join
 from transformer_parts.runs import recorded, stability
 from transformer_parts.runs.stability import COMPARISONS
 
@@ -35,11 +36,24 @@ class Quantity(NamedTuple):
 
 QUANTITIES = MappingProxyType(
     {
-        "gradient_norm": Quantity("gradient norm, largest of 4 steps", r"$\Vert g\Vert$", True),
-        "activation_rms": Quantity("RMS of the last stream", r"$\mathrm{RMS}(x_L)$", True),
-        "largest_logit": Quantity("largest attention logit", r"$\max|z|$", True),
-        "entropy": Quantity("attention entropy, mean", "$H$", False),
-        "quantiles": Quantity("held-out loss, 10–50–90 %", r"$\mathcal{L}_{10,50,90\,\%}$", False),
+        "gradient_norm": Quantity(_("gradient norm, largest of 4 steps"), r"$\Vert g\Vert$", True),
+        "activation_rms": Quantity(_("RMS of the last stream"), r"$\mathrm{RMS}(x_L)$", True),
+        "largest_logit": Quantity(_("largest attention logit"), r"$\max|z|$", True),
+        "entropy": Quantity(_("attention entropy, mean"), "$H$", False),
+        "quantiles": Quantity(_("held-out loss, 10–50–90 %"), r"$\mathcal{L}_{10,50,90\,\%}$", False),
+    }
+)
+
+#: The measures of `COMPARISONS` in words.
+_MEASURES = MappingProxyType(
+    {
+        "init": _("initial weights of std 0.18, not 1"),
+        "narrowing": _("residual projections × 1/√(2L)"),
+        "warm-up": _("warm-up (post-norm)"),
+        "clipping": _("clipping to norm 1 (SGD)"),
+        "clipping, AdamW": _("clipping to norm 1 (AdamW)"),
+        "QK-norm": _("QK-norm"),
+        "float32": _("weights kept in float32, not bfloat16"),
     }
 )
 
@@ -66,14 +80,14 @@ def limits(curves: Sequence[Curve], logarithmic: bool) -> tuple[float, float]:
 
 
 def highest_loss(curves: Sequence[Curve]) -> float:
-    """Return the end of the loss's axis: of a run that diverged only the beginning is seen."""
+    """Return the end of the loss's axis: of a run that diverged only the beginning is shown."""
     return float(np.clip(step_above(max(float(c.loss.max(initial=0)) for c in curves)), 3, 10)) * 1.03
 
 
 class RecordedRuns(Panel[Runs]):
     """The loss and one more quantity of recorded runs, with a measure and without it."""
 
-    alt = (
+    alt = _(
         "Two diagrams over the steps of training, blue with the chosen measure and red without it, the chosen seed"
         " thick, the others thin. Above, the loss, with that of a guess dotted. Below, the chosen quantity; of the"
         " held-out loss the median in a band from the 10th to the 90th percentile. A vertical line stands at the step"
@@ -82,13 +96,13 @@ class RecordedRuns(Panel[Runs]):
     still = "figures/recorded_runs.png"
     presets = MappingProxyType(
         {
-            "Initial std": {"measure": "init", "quantity": "activation_rms"},
+            _("Initial std"): {"measure": "init", "quantity": "activation_rms"},
             "1/√(2L)": {"measure": "narrowing", "quantity": "activation_rms"},
-            "Warm-up": {"measure": "warm-up", "quantity": "gradient_norm"},
-            "Clipping, SGD": {"measure": "clipping", "quantity": "gradient_norm"},
-            "Clipping, AdamW": {"measure": "clipping, AdamW", "quantity": "gradient_norm"},
-            "QK-norm": {"measure": "QK-norm", "quantity": "largest_logit"},
-            "bfloat16 weights": {"measure": "float32", "quantity": "quantiles"},
+            _("Warm-up"): {"measure": "warm-up", "quantity": "gradient_norm"},
+            _("Clipping, SGD"): {"measure": "clipping", "quantity": "gradient_norm"},
+            _("Clipping, AdamW"): {"measure": "clipping, AdamW", "quantity": "gradient_norm"},
+            _("QK-norm"): {"measure": "QK-norm", "quantity": "largest_logit"},
+            _("bfloat16 weights"): {"measure": "float32", "quantity": "quantiles"},
         }
     )
     play = "step"
@@ -98,10 +112,12 @@ class RecordedRuns(Panel[Runs]):
         self._recording = recorded.load(stability.NAME)
         of = self._recording.arguments
         return {
-            "measure": controls.choice("with / without", {c.title: n for n, c in COMPARISONS.items()}, "QK-norm"),
-            "quantity": controls.choice("below", {q.label: n for n, q in QUANTITIES.items()}, "largest_logit"),
-            "seed": controls.integer("seed", 0, min(of["seeds"]), max(of["seeds"])),
-            "step": controls.integer("t, step", of["steps"], of["every"], of["steps"], step=of["every"]),
+            "measure": controls.choice(_("with / without"), {_MEASURES[name]: name for name in COMPARISONS}, "QK-norm"),
+            "quantity": controls.choice(
+                _("below"), {quantity.label: name for name, quantity in QUANTITIES.items()}, "largest_logit"
+            ),
+            "seed": controls.integer(_("seed"), 0, min(of["seeds"]), max(of["seeds"])),
+            "step": controls.integer(_("t, step"), of["steps"], of["every"], of["steps"], step=of["every"]),
         }
 
     def make_view(self):
@@ -131,16 +147,16 @@ class RecordedRuns(Panel[Runs]):
 
     def rows(self, data):
         rows = []
-        for words, runs, colour in (("with", data.taken, TAKEN), ("without", data.left, LEFT)):
+        for words, runs, colour in ((_("with"), data.taken, TAKEN), (_("without"), data.left, LEFT)):
             at = int(np.searchsorted(runs[0].steps, data.place))
             here = at < len(runs[0].steps)
             rows += [
-                Row(f"loss, {words}", _value(runs[0].loss[at]) if here else "run ended", colour),
-                Row(f"{data.words}, {words}", _value(runs[0].watched[at]) if here else "run ended", colour),
+                Row(_("loss, {words}", words=words), _value(runs[0].loss[at]) if here else _("run ended"), colour),
+                Row(join(", ", [data.words, words]), _value(runs[0].watched[at]) if here else _("run ended"), colour),
             ]
-        for words, runs, colour in (("with", data.taken, TAKEN), ("without", data.left, LEFT)):
+        for words, runs, colour in ((_("with"), data.taken, TAKEN), (_("without"), data.left, LEFT)):
             ends = ", ".join(_value(run.loss[-5:].mean()) for run in runs)
-            rows.append(Row(f"loss of the last 20 steps, each seed, {words}", ends, colour))
+            rows.append(Row(_("loss of the last 20 steps, each seed, {words}", words=words), ends, colour))
         return rows
 
 

@@ -1,4 +1,4 @@
-"""Initialisation under a hand: the residual stream of a real forward pass, at every depth and width of the draw."""
+"""Explorer of initialisation: the residual stream of a real forward pass, at every depth and standard deviation."""
 
 from types import MappingProxyType
 
@@ -8,6 +8,7 @@ from transformer_parts.draw.stability import SCALED, UNSCALED, Depth, StreamDept
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths.initialization import (
     initial_weights,
     narrowed,
@@ -19,7 +20,7 @@ from transformer_parts.maths.stability import stream_variance
 from transformer_parts.maths.stack import StackConfig
 
 DEEPEST = 16
-_SCHEMES = MappingProxyType({"N(0, std²)": "normal", "Xavier": "xavier", "Kaiming (√2)": "kaiming"})
+_SCHEMES = MappingProxyType({_("N(0, std²)"): "normal", _("Xavier"): "xavier", _("Kaiming (√2)"): "kaiming"})
 #: 0.02 at the width of GPT-2 small, 0.02·√768, gives the same product std·√D at D = 64.
 LIKE_GPT2 = 0.02 * (768 / 64) ** 0.5
 
@@ -31,7 +32,7 @@ def _config(n_layers: int) -> StackConfig:
 class StreamDepth(Panel[Depth]):
     """The variance of the residual stream from branch to branch, with and without GPT-2's factor."""
 
-    alt = (
+    alt = _(
         "Two diagrams over the layers of a decoder. Above, the mean square of the residual stream before and after each"
         " branch: red squares rise in a nearly straight line, blue circles, with residual projections drawn narrower by"
         " one over the root of 2L, stay low; thin dashed lines show what independent branches would give. Below, the"
@@ -41,12 +42,12 @@ class StreamDepth(Panel[Depth]):
     _start = MappingProxyType({"scheme": "normal", "std": LIKE_GPT2, "seed": 0})
     presets = MappingProxyType(
         {
-            "12 layers, like GPT-2 small": {**_start, "depth": 12},
-            "16 layers": {**_start, "depth": 16},
-            "4 layers": {**_start, "depth": 4},
-            "0.02 at D = 64": {**_start, "depth": 12, "std": 0.02},
-            "Xavier": {**_start, "depth": 12, "scheme": "xavier"},
-            "Kaiming": {**_start, "depth": 12, "scheme": "kaiming"},
+            _("12 layers, like GPT-2 small"): {**_start, "depth": 12},
+            _("16 layers"): {**_start, "depth": 16},
+            _("4 layers"): {**_start, "depth": 4},
+            _("0.02 at D = 64"): {**_start, "depth": 12, "std": 0.02},
+            _("Xavier"): {**_start, "depth": 12, "scheme": "xavier"},
+            _("Kaiming"): {**_start, "depth": 12, "scheme": "kaiming"},
         }
     )
     play = "depth"
@@ -55,10 +56,10 @@ class StreamDepth(Panel[Depth]):
     def make_controls(self):
         self._draws = standard_draws(_config(DEEPEST), 0)
         return {
-            "depth": controls.integer("L, layers", 12, 1, DEEPEST),
-            "scheme": controls.choice("scheme", _SCHEMES, "normal"),
-            "std": controls.power("std", LIKE_GPT2, 0.01, 1.0, per_decade=10, also=[0.02]),
-            "seed": controls.integer("seed", 0, 0, 9),
+            "depth": controls.integer(_("L, layers"), 12, 1, DEEPEST),
+            "scheme": controls.choice(_("scheme"), _SCHEMES, "normal"),
+            "std": controls.power(_("std"), LIKE_GPT2, 0.01, 1.0, per_decade=10, also=[0.02]),
+            "seed": controls.integer(_("seed"), 0, 0, 9),
         }
 
     def make_view(self):
@@ -78,15 +79,15 @@ class StreamDepth(Panel[Depth]):
         first = data.scaled.stream[0]
         grown = [(run.stream[-1], run.stream[-1] / first) for run in (data.scaled, data.unscaled)]
         return [
-            Row("std · √D of a matrix that reads the stream", number(data.gain, 4)),
-            Row("mean square of the embedding", number(first)),
-            Row("after L layers, plain", f"{number(grown[1][0], 4)} ({number(grown[1][1], 1)} ×)", UNSCALED),
-            Row("after L layers, narrowed", f"{number(grown[0][0], 4)} ({number(grown[0][1], 1)} ×)", SCALED),
+            Row(_("std · √D of a matrix that reads the stream"), number(data.gain, 4)),
+            Row(_("mean square of the embedding"), number(first)),
+            Row(_("after L layers, plain"), f"{number(grown[1][0], 4)} ({number(grown[1][1], 1)} ×)", UNSCALED),
+            Row(_("after L layers, narrowed"), f"{number(grown[0][0], 4)} ({number(grown[0][1], 1)} ×)", SCALED),
             Row("1 / √(2L)", number(data.factor)),
-            Row("if branches were independent, plain", number(data.unscaled.independent[-1], 4)),
-            Row("if branches were independent, narrowed", number(data.scaled.independent[-1], 4)),
-            Row("share of the last branch, plain", _percent(data.unscaled), UNSCALED),
-            Row("share of the last branch, narrowed", _percent(data.scaled), SCALED),
+            Row(_("if branches were independent, plain"), number(data.unscaled.independent[-1], 4)),
+            Row(_("if branches were independent, narrowed"), number(data.scaled.independent[-1], 4)),
+            Row(_("share of the last branch, plain"), _percent(data.unscaled), UNSCALED),
+            Row(_("share of the last branch, narrowed"), _percent(data.scaled), SCALED),
         ]
 
 
