@@ -6,7 +6,8 @@ Without names all of notebooks/ is taken; --form writes them back without runnin
 
 The committed form: outputs of text are kept, so that they can be read on GitHub and compared by nbval; the outputs of
 cells that show widgets (`WIDGETS`) are dropped, because a widget without its state shows an error, and a still stands
-above them; nothing that changes from run to run (times, widget state) is stored, and every cell has the same number.
+above them, whose alt text is that of the explorer; nothing that changes from run to run (times, widget state) is
+stored, and every cell has the same number.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from nbclient import NotebookClient
 
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.interview import SHEETS
+from transformer_parts.language import language
 
 PROJECT = Path(__file__).resolve().parents[1]
 METADATA = {
@@ -30,6 +32,8 @@ METADATA = {
 WIDGETS = frozenset({"explorer", "live-run", "sheet"})
 #: What a cell can show, by the names of the classes.
 KINDS = MappingProxyType({kind.__name__: kind for kind in (*PANELS, *LIVE_RUNS, *SHEETS)})
+#: What has a still, by the path of the still.
+STILLS = MappingProxyType({kind.still: kind for kind in (*PANELS, *LIVE_RUNS)})
 #: nbval refuses outputs of a cell without a number; one that counts would change with every cell added above.
 EXECUTION_COUNT = 1
 
@@ -54,8 +58,18 @@ def notebooks() -> list[Path]:
     return sorted(p for p in (PROJECT / "notebooks").rglob("*.ipynb") if ".ipynb_checkpoints" not in p.parts)
 
 
-def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Bring a notebook into the committed form, in place, and return it."""
+def described(prose: str, spoken: str = "en") -> str:
+    """Return Markdown in which each still has the alt text of its explorer, in a language by name."""
+
+    def put(found: re.Match) -> str:
+        kind = STILLS.get(found[2])
+        return f"![{language(spoken).text(kind.alt)}]({found[1]}{found[2]})" if kind else found[0]
+
+    return re.sub(r"!\[[^\]]*\]\(((?:\.\./)*)(figures/\w+\.png)\)", put, prose)
+
+
+def normalise(notebook: nbformat.NotebookNode, spoken: str = "en") -> nbformat.NotebookNode:
+    """Bring a notebook, written in a language by name, into the committed form, in place, and return it."""
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
@@ -63,6 +77,8 @@ def normalise(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         if cell.cell_type == "code":
             cell.execution_count = EXECUTION_COUNT
             cell.outputs = [] if WIDGETS & set(tags) else [_bare(output) for output in cell.outputs]
+        else:
+            cell.source = described(cell.source, spoken)
     return notebook
 
 
@@ -80,7 +96,7 @@ def run(path: Path) -> None:
     NotebookClient(
         notebook, timeout=300, coalesce_streams=True, resources={"metadata": {"path": str(path.parent)}}
     ).execute()
-    nbformat.write(normalise(notebook), path)
+    nbformat.write(normalise(notebook, path.resolve().parent.name), path)
 
 
 def main() -> None:
@@ -91,7 +107,7 @@ def main() -> None:
     arguments = parser.parse_args()
     for path in arguments.notebooks or notebooks():
         if arguments.form:
-            nbformat.write(normalise(nbformat.read(path, as_version=4)), path)
+            nbformat.write(normalise(nbformat.read(path, as_version=4), path.resolve().parent.name), path)
         else:
             run(path)
 

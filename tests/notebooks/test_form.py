@@ -22,19 +22,22 @@ from transformer_parts.explore.interview import SHEETS
 PROJECT = Path(__file__).parents[2]
 MOST_LINES = 12
 MOST_PANELS = 3
-HEADINGS = (
-    "Question",
-    "Picture first",
-    "By hand",
-    "In code",
-    "Why",
-    "Predict, then look",
-    "Common wrong answers",
-    "Your turn",
-    "Interview card",
-    "Sources",
-)
-# What stands in the code of a section, at the least.
+#: The sections of a notebook, by language, that is by its folder.
+HEADINGS = {
+    "en": (
+        "Question",
+        "Picture first",
+        "By hand",
+        "In code",
+        "Why",
+        "Predict, then look",
+        "Common wrong answers",
+        "Your turn",
+        "Interview card",
+        "Sources",
+    ),
+}
+# What stands in the code of a section, at the least, by its English heading.
 CODE_OF_SECTION = (
     ("By hand", r"^assert "),
     ("In code", r"\bshow\("),
@@ -45,15 +48,17 @@ CODE_OF_SECTION = (
 )
 # The interview page teaches no concept of its own: it has sheets in place of explorers, and sections for them.
 INTERVIEW = "17_interview"
-INTERVIEW_HEADINGS = (
-    "Question",
-    "The questions",
-    "Drills",
-    "Spot the wrong claim",
-    "Mock interview",
-    "In code",
-    "Sources",
-)
+INTERVIEW_HEADINGS = {
+    "en": (
+        "Question",
+        "The questions",
+        "Drills",
+        "Spot the wrong claim",
+        "Mock interview",
+        "In code",
+        "Sources",
+    ),
+}
 CODE_OF_INTERVIEW = (
     ("The questions", r"\bQuestionCards\("),
     ("Drills", r"\bDrillSheet\("),
@@ -96,6 +101,12 @@ class Notebook(NamedTuple):
         return self.path.stem == INTERVIEW
 
     @property
+    def headings(self) -> dict[str, str]:
+        """The headings it has to have in its language, by the English ones."""
+        by_language = INTERVIEW_HEADINGS if self.is_interview else HEADINGS
+        return dict(zip(by_language["en"], by_language[self.path.parent.name], strict=True))
+
+    @property
     def code(self) -> list[nbformat.NotebookNode]:
         return [cell for cell in self.node.cells if cell.cell_type == "code"]
 
@@ -104,8 +115,8 @@ class Notebook(NamedTuple):
         return [cell for cell in self.node.cells if cell.cell_type == "markdown"]
 
 
-def read(path: Path) -> Notebook:
-    text = path.read_text("utf-8")
+def read(path: Path, text: str | None = None) -> Notebook:
+    text = text or path.read_text("utf-8")
     return Notebook(path, text, nbformat.reads(text, as_version=4))
 
 
@@ -145,7 +156,7 @@ def skeleton_is_whole_and_in_order(notebook: Notebook) -> Iterator[str]:
     if titles and not titles[0].startswith(f"{notebook.path.stem[:2]} · "):
         yield f"title {titles[0]!r}, want it to begin with the number of the file"
     headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    wanted = INTERVIEW_HEADINGS if notebook.is_interview else HEADINGS
+    wanted = tuple(notebook.headings.values())
     if tuple(headings) != wanted:
         yield f"headings {', '.join(headings)}; want {', '.join(wanted)}"
 
@@ -153,14 +164,15 @@ def skeleton_is_whole_and_in_order(notebook: Notebook) -> Iterator[str]:
 def sections_hold_their_code(notebook: Notebook) -> Iterator[str]:
     if not notebook.is_concept:
         return
-    found = sections(notebook)
+    written = sections(notebook)
+    found = {english: written.get(heading, []) for english, heading in notebook.headings.items()}
     for heading, wanted in CODE_OF_INTERVIEW if notebook.is_interview else CODE_OF_SECTION:
-        code = "\n".join(cell.source for cell in found.get(heading, []) if cell.cell_type == "code")
+        code = "\n".join(cell.source for cell in found[heading] if cell.cell_type == "code")
         if not re.search(wanted, code, re.MULTILINE):
             yield f"{heading}: no code that matches {wanted}"
     if notebook.is_interview:
         return
-    if not any("explorer" in cell.metadata.get("tags", []) for cell in found.get("Picture first", [])):
+    if not any("explorer" in cell.metadata.get("tags", []) for cell in found["Picture first"]):
         yield "Picture first: no explorer"
 
 
@@ -332,15 +344,12 @@ def explorers_stand_below_their_stills(notebook: Notebook) -> Iterator[str]:
             continue
         above = notebook.node.cells[index - 1] if index else None
         found = images(above) if above and above.cell_type == "markdown" else []
-        stills = [(alt, source) for alt, source in found if source.endswith(panel.still)]
+        stills = [source for _, source in found if source.endswith(panel.still)]
         if len(stills) != 1:
             yield f"{cell.id}: {len(stills)} times the still {panel.still} in the prose above, want one"
             continue
-        (alt, source), = stills  # fmt: skip
-        if (notebook.path.parent / source).resolve() != PROJECT / panel.still:
-            yield f"{cell.id}: {source} is not {panel.still}"
-        if alt != panel.alt:
-            yield f"{cell.id}: the still's words differ from the panel's"
+        if (notebook.path.parent / stills[0]).resolve() != PROJECT / panel.still:
+            yield f"{cell.id}: {stills[0]} is not {panel.still}"
 
 
 def images(cell: nbformat.NotebookNode) -> list[tuple[str, str]]:
@@ -401,7 +410,7 @@ def form_is_the_committed_one(notebook: Notebook) -> Iterator[str]:
         return
     if "widgets" in notebook.node.metadata:
         yield "stores the state of widgets"
-    again = nbformat.writes(notebooks.normalise(nbformat.reads(notebook.text, as_version=4)))
+    again = nbformat.writes(notebooks.normalise(nbformat.reads(notebook.text, as_version=4), notebook.path.parent.name))
     if again.rstrip("\n") != notebook.text.rstrip("\n"):
         changed = [old for new, old in zip(again.splitlines(), notebook.text.splitlines(), strict=False) if new != old]
         yield f"`python tools/notebooks.py --form` changes it, first at {changed[0].strip() if changed else 'its end'}"
@@ -473,6 +482,12 @@ def test_every_panel_is_shown_in_one_notebook():
         assert sorted(panel.__name__ for panel in shown) == sorted(panel.__name__ for panel in there)
 
 
+def test_the_still_of_the_readme_has_the_words_of_its_explorer():
+    readme = (PROJECT / "README.md").read_text("utf-8")
+    assert "](figures/" in readme
+    assert notebooks.described(readme) == readme
+
+
 # ---------------------------------------------------------------- the rules can fail
 
 
@@ -517,8 +532,7 @@ def made(*cells: nbformat.NotebookNode, name: str = "04_made", committed: bool =
     node = nbformat.v4.new_notebook(cells=numbered)
     if committed:
         notebooks.normalise(node)
-    text = nbformat.writes(node)
-    return Notebook(PROJECT / f"notebooks/en/{name}.ipynb", text, nbformat.reads(text, as_version=4))
+    return read(PROJECT / f"notebooks/en/{name}.ipynb", nbformat.writes(node))
 
 
 def whole(**changes: list) -> Notebook:
@@ -548,6 +562,15 @@ def whole(**changes: list) -> Notebook:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_rule_lets_a_good_notebook_pass(rule):
     assert list(rule(whole())) == []
+
+
+def test_headings_are_those_of_the_notebooks_language(monkeypatch):
+    monkeypatch.setitem(HEADINGS, "de", [f"Zu {heading}" for heading in HEADINGS["en"]])
+    english, folder = whole(), PROJECT / "notebooks/de/04_made.ipynb"
+    german = read(folder, english.text.replace('"## ', '"## Zu '))
+    for rule in (skeleton_is_whole_and_in_order, sections_hold_their_code):
+        assert list(rule(german)) == []
+        assert list(rule(english._replace(path=folder)))
 
 
 START = "# 04 · Made"
@@ -641,17 +664,16 @@ REFUSED = [
     (explorers_are_tagged, made(explorer(tags=SHEET_TAGS))),
     (explorers_are_tagged, made(code("1 + 1", tags=SHEET_TAGS))),
     (prose_comes_first, made(prose(START), code("1 + 1"), sheet())),
-    (skeleton_is_whole_and_in_order, interview(*(prose(f"## {heading}") for heading in HEADINGS))),
-    (sections_hold_their_code, interview(*(prose(f"## {heading}") for heading in INTERVIEW_HEADINGS))),
+    (skeleton_is_whole_and_in_order, interview(*(prose(f"## {heading}") for heading in HEADINGS["en"]))),
+    (sections_hold_their_code, interview(*(prose(f"## {heading}") for heading in INTERVIEW_HEADINGS["en"]))),
     (explorers_stand_below_their_stills, made(live_run())),
     (explorers_stand_below_their_stills, made(explorer())),
     (explorers_stand_below_their_stills, made(prose(STILL), code("1 + 1"), explorer())),
     (explorers_stand_below_their_stills, made(prose("No still"), explorer())),
     (explorers_stand_below_their_stills, made(prose(STILL + STILL), explorer())),
-    (explorers_stand_below_their_stills, made(prose(f"![Other words](../../{PANEL.still})"), explorer())),
     (explorers_stand_below_their_stills, made(prose(f"![{PANEL.alt}](../{PANEL.still})"), explorer())),
     (explorers_stand_below_their_stills, made(prose(f"![{PANEL.alt}](../../{PANELS[1].still})"), explorer())),
-    (pictures_have_words, made(prose(f"![](../../{PANEL.still})"))),
+    (pictures_have_words, made(prose(f"![](../../{PANEL.still})"), committed=False)),
     (pictures_have_words, made(prose(f'<img src="../../{PANEL.still}">'))),
     (pictures_have_words, made(prose(f'<img alt="" src="../../{PANEL.still}">'))),
     (links_lead_somewhere, made(prose("[05](05_not_there.ipynb)"))),
@@ -667,6 +689,7 @@ REFUSED = [
     (outputs_are_text_and_there, made(output("display_data", data={"image/png": "aaaa"}))),
     (form_is_the_committed_one, made(code("1 + 1"), committed=False)),
     (form_is_the_committed_one, whole()._replace(text=whole().text.replace(' "cells"', '  "cells"', 1))),
+    (form_is_the_committed_one, whole()._replace(text=whole().text.replace(PANEL.alt, "Other words"))),
 ]
 
 
@@ -700,7 +723,7 @@ PASSED = [
     (explorers_are_tagged, made(*[explorer()] * 3, live_run())),
     (explorers_are_tagged, interview(*(sheet(kind) for kind in SHEETS))),
     (explorers_stand_below_their_stills, interview(sheet())),
-    (skeleton_is_whole_and_in_order, interview(*(prose(f"## {heading}") for heading in INTERVIEW_HEADINGS))),
+    (skeleton_is_whole_and_in_order, interview(*(prose(f"## {heading}") for heading in INTERVIEW_HEADINGS["en"]))),
     (skeleton_is_whole_and_in_order, made(prose("# Start here"), prose("## What there is"), name="00_start")),
 ]
 
