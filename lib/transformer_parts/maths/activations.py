@@ -51,11 +51,6 @@ def relu(x: ArrayLike) -> NDArray:
     ndarray, shape (...)
         In the dtype of `x` (integers: float64), as for every function of this module.
 
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
-
     References
     ----------
     Nair & Hinton, "Rectified Linear Units Improve Restricted Boltzmann Machines", ICML 2010, §2.
@@ -86,11 +81,6 @@ def sigmoid(x: ArrayLike) -> NDArray:
     ndarray, shape (...)
         Between 0 and 1, in the dtype of `x`.
 
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
-
     References
     ----------
     Dauphin et al., "Language Modeling with Gated Convolutional Networks", arXiv:1612.08083, §2 (as a gate).
@@ -117,11 +107,6 @@ def silu(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...)
         In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     References
     ----------
@@ -152,11 +137,6 @@ def swish(x: ArrayLike, beta: float = 1.0) -> NDArray:
     -------
     ndarray, shape (...)
         In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite or `beta` is out of its range.
 
     References
     ----------
@@ -190,11 +170,6 @@ def gelu(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...)
         In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     References
     ----------
@@ -231,11 +206,6 @@ def gelu_tanh(x: ArrayLike) -> NDArray:
     ndarray, shape (...)
         In the dtype of `x`.
 
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
-
     References
     ----------
     Hendrycks & Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, §2.
@@ -268,11 +238,6 @@ def relu_derivative(x: ArrayLike) -> NDArray:
     ndarray, shape (...)
         In the dtype of `x` (integers: float64), as for every function of this module.
 
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
-
     Examples
     --------
     >>> relu_derivative([-2.0, 0.0, 3.0]).tolist()
@@ -295,11 +260,6 @@ def sigmoid_derivative(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...)
         In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     Examples
     --------
@@ -331,11 +291,6 @@ def silu_derivative(x: ArrayLike) -> NDArray:
     ndarray, shape (...)
         In the dtype of `x`.
 
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
-
     References
     ----------
     Elfwing et al., arXiv:1702.03118, §2 (there dSiLU, itself used as an activation).
@@ -364,11 +319,6 @@ def swish_derivative(x: ArrayLike, beta: float = 1.0) -> NDArray:
     -------
     ndarray, shape (...)
         In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite or `beta` is out of its range.
 
     References
     ----------
@@ -405,11 +355,6 @@ def gelu_derivative(x: ArrayLike) -> NDArray:
     ndarray, shape (...)
         In the dtype of `x`.
 
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
-
     References
     ----------
     Hendrycks & Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, §2 (the function).
@@ -444,11 +389,6 @@ def gelu_tanh_derivative(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...)
         In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     References
     ----------
@@ -502,11 +442,6 @@ def swish_minimum(beta: float = 1.0) -> Extreme:
     Extreme
         x = −1.2785/β and the value −0.2785/β.
 
-    Raises
-    ------
-    ValueError
-        If `beta` is not above 0 and at most 1000.
-
     Examples
     --------
     >>> x, value = swish_minimum()
@@ -536,12 +471,6 @@ def largest_difference(
     -------
     Extreme
         The place, and the difference with its sign.
-
-    Raises
-    ------
-    ValueError
-        If a function can't be called, the difference is not finite, a limit is out of range, or `high` is not above
-        `low`.
 
     Examples
     --------
@@ -584,11 +513,6 @@ def random_units(n_units: int, n_samples: int, d_model: int = 64, seed: int = 0)
     ndarray, shape (n_samples, n_units)
         Float64.  Fewer inputs of the same seed are the first rows.
 
-    Raises
-    ------
-    ValueError
-        If an argument is not a whole number of at least 1 (`seed`: 0).
-
     Examples
     --------
     >>> random_units(n_units=3, n_samples=2).shape
@@ -617,11 +541,6 @@ def dead_units(pre: ArrayLike) -> NDArray[np.bool_]:
     ndarray of bool, shape (F,)
         True where the unit is dead.
 
-    Raises
-    ------
-    ValueError
-        If `pre` is not finite.
-
     References
     ----------
     Voita et al., "Neurons in Large Language Models: Dead, N-gram, Positional", arXiv:2309.04827.
@@ -648,11 +567,6 @@ def fraction_dead(pre: ArrayLike, biases: ArrayLike) -> NDArray[np.float64]:
     -------
     ndarray, the shape of `biases`
         Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite.
 
     Examples
     --------
@@ -681,11 +595,6 @@ def dead_probability(bias: ArrayLike, n_samples: int) -> NDArray[np.float64]:
     ndarray, shape (...)
         Float64.
 
-    Raises
-    ------
-    ValueError
-        If `bias` is not finite or `n_samples` is below 1.
-
     Examples
     --------
     >>> [f"{dead_probability(-3.0, n):.4f}" for n in (1, 100, 1000)]
@@ -713,11 +622,6 @@ def slope_rms(pre: ArrayLike, derivative: Callable[[NDArray], NDArray]) -> NDArr
     -------
     ndarray, shape (F,)
         0 exactly where the unit has slope 0 at every input; of 16-bit numbers in float32.
-
-    Raises
-    ------
-    ValueError
-        If `pre` is not finite or `derivative` can't be called.
 
     Examples
     --------
@@ -751,11 +655,6 @@ def tabulated(
     Returns
     -------
     function
-
-    Raises
-    ------
-    ValueError
-        If `function` can't be called, a number is no integer, or `high` is not above `low`.
 
     Examples
     --------

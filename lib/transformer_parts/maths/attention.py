@@ -78,11 +78,6 @@ def scores(query: ArrayLike, key: ArrayLike, *, scale: float | None = None) -> N
     (…, H, L, S) ndarray
         Held whole: L·S numbers for each head.
 
-    Raises
-    ------
-    ValueError
-        If shapes do not fit or an entry is not finite.
-
     References
     ----------
     Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2.1 and footnote 4;
@@ -120,11 +115,6 @@ def attention_weights(
     -------
     (…, H, L, S) ndarray
         Held whole: L·S numbers for each head.  `attention` never makes this array.
-
-    Raises
-    ------
-    ValueError
-        As `attention` does.
 
     References
     ----------

@@ -100,11 +100,6 @@ def ntk_by_parts(
     ScaledRope
         With attention factor 1.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range, or ``beta_fast`` is not above ``beta_slow``.
-
     References
     ----------
     YaRN, arXiv 2309.00071v2, §3.2, Definition 2; the released code is ``LlamaYaRNScaledRotaryEmbedding.py`` of
@@ -180,11 +175,6 @@ def yarn(
     ScaledRope
         Frequencies, and the factor of query and key.
 
-    Raises
-    ------
-    ValueError
-        As `ntk_by_parts` does.
-
     References
     ----------
     YaRN, arXiv 2309.00071v2, §3.4, Definition 3.
@@ -239,11 +229,6 @@ def llama3(
     ScaledRope
         With attention factor 1.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range, or ``high_freq_factor`` is not above ``low_freq_factor``.
-
     References
     ----------
     The Llama 3 Herd of Models, arXiv 2407.21783, §3.2, has the base 500,000; the rule itself is published in code
@@ -281,11 +266,6 @@ def position_interpolation(head_dim: int, factor: float, *, rope_base: float = 1
     -------
     ScaledRope
         With attention factor 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
 
     References
     ----------
@@ -362,11 +342,6 @@ def ntk_aware(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> Sc
     ScaledRope
         With attention factor 1.
 
-    Raises
-    ------
-    ValueError
-        As `ntk_base` does.
-
     References
     ----------
     YaRN, arXiv 2309.00071v2, §3.1, Definition 1.
@@ -393,11 +368,6 @@ def dynamic_factor(length: int, trained_length: int, *, factor: float = 1.0) -> 
     -------
     float
         At least 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
 
     References
     ----------
@@ -442,11 +412,6 @@ def dynamic_ntk(
     -------
     ScaledRope
         With attention factor 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
 
     References
     ----------
@@ -498,11 +463,6 @@ def longrope(
     -------
     ScaledRope
         Frequencies, and the factor of query and key.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or a list does not have K/2 numbers.
 
     References
     ----------
@@ -579,11 +539,6 @@ def angle_coverage(trained: ArrayLike, extended: ArrayLike, trained_length: int,
     -------
     AngleCoverage
         By pair.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit or an argument is out of its range.
 
     References
     ----------

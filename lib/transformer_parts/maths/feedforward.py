@@ -171,11 +171,6 @@ def gated(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, *, activation: Activ
     Gated
         In the dtype that `x` is computed in.
 
-    Raises
-    ------
-    ValueError
-        As for `glu`.
-
     Examples
     --------
     >>> steps = gated([1.0, 2.0], w_gate=[[1.0, -1.0], [0.0, 0.0]], w_up=[[2.0, 1.0], [0.0, 1.0]])
@@ -211,11 +206,6 @@ def swiglu(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, w_down: ArrayLike) 
     Returns
     -------
     ndarray, shape (..., D)
-        As for `glu`.
-
-    Raises
-    ------
-    ValueError
         As for `glu`.
 
     References
@@ -305,11 +295,6 @@ def count_gates(gates: ArrayLike) -> GateCounts:
     GateCounts
         Over all entries.
 
-    Raises
-    ------
-    ValueError
-        If an entry is not finite.
-
     Examples
     --------
     >>> count_gates([-0.5, 0.5, 1.0, 2.0])
@@ -341,11 +326,6 @@ def fractions_in_bins(values: ArrayLike, edges: ArrayLike) -> NDArray[np.float64
     -------
     ndarray, shape (N,)
         Float64; their sum is 1.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, `edges` has not one axis of at least two entries, or it does not rise.
 
     Examples
     --------

@@ -40,11 +40,6 @@ def standard_draws(config: StackConfig, seed: int | np.random.Generator = 0) -> 
     dict of str to ndarray
         By the names of `stack_config.shapes`, matrices only.
 
-    Raises
-    ------
-    ValueError
-        If `seed` is a negative number or no integer.
-
     Examples
     --------
     >>> config = StackConfig(vocab_size=5, n_layers=1, d_model=8, n_heads=2, d_ff=16)
@@ -166,11 +161,6 @@ def xavier_std(fan_in: int, fan_out: int) -> float:
     -------
     float
 
-    Raises
-    ------
-    ValueError
-        If a size is not a positive integer.
-
     References
     ----------
     Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks", AISTATS 2010,
@@ -199,11 +189,6 @@ def kaiming_std(fan_in: int, gain: float = math.sqrt(2)) -> float:
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError
-        If `fan_in` is not a positive integer or `gain` not a positive number.
 
     References
     ----------
@@ -245,11 +230,6 @@ def residual_factor(n_layers: int) -> float:
     -------
     float
 
-    Raises
-    ------
-    ValueError
-        If `n_layers` is not a positive integer.
-
     References
     ----------
     Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, §2.3: 1/√N for N residual layers,
@@ -285,11 +265,6 @@ def standard_deviations(
     -------
     dict of str to float
         By the names of `stack_config.shapes`, matrices only.
-
-    Raises
-    ------
-    ValueError
-        For an unknown scheme, a negative `std`, or a `residual_scaling` that is not a bool.
 
     References
     ----------

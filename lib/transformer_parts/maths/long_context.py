@@ -24,11 +24,6 @@ def windowed_keys(length: int, window: int | None = None) -> int:
     -------
     int
 
-    Raises
-    ------
-    ValueError
-        If a number is not a positive integer.
-
     References
     ----------
     Jiang et al., "Mistral 7B", arXiv:2310.06825, §2 (sliding-window attention and its rolling cache).
@@ -58,11 +53,6 @@ def prefill_attention_flops(config: DecoderConfig, length: int, window: int | No
     Returns
     -------
     int
-
-    Raises
-    ------
-    ValueError
-        As `windowed_keys` and `budget.cost.flops_per_token` do.
 
     Examples
     --------
@@ -136,11 +126,6 @@ def long_context_cost(
     Returns
     -------
     LongContextCost
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
 
     References
     ----------

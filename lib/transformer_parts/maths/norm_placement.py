@@ -46,11 +46,6 @@ def pre_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     -------
     ndarray, shape (..., D)
 
-    Raises
-    ------
-    ValueError
-        If `x` holds no real numbers, a part is no function, or its result has another shape.
-
     References
     ----------
     Xiong et al., "On Layer Normalization in the Transformer Architecture", arXiv:2002.04745, §3.1, table 1.
@@ -79,11 +74,6 @@ def post_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     Returns
     -------
     ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `x` holds no real numbers, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -114,11 +104,6 @@ def sandwich_norm(x: ArrayLike, branch: Part, norm: Part, norm_out: Part) -> NDA
     Returns
     -------
     ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `x` holds no real numbers, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -152,11 +137,6 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
     Returns
     -------
     ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `x` holds no real numbers, `alpha` is not above 0, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -200,11 +180,6 @@ def deepnorm_alpha_beta(n_layers: int) -> DeepNormFactors:
     -------
     DeepNormFactors
 
-    Raises
-    ------
-    ValueError
-        If `n_layers` is not an integer of at least 1.
-
     References
     ----------
     arXiv:2203.00555, §2, figure 2 (the table); derived in §4.2 and §4.3.  A model of both an encoder and a
@@ -245,11 +220,6 @@ def pre_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Par
     -------
     ndarray, shape (..., D)
 
-    Raises
-    ------
-    ValueError
-        If `grad` holds no real numbers, a part is no function, or its result has another shape.
-
     Examples
     --------
     >>> pre_norm_backward([1.0, 0.0], lambda g: 2 * g, lambda g: g / 5).tolist()
@@ -274,11 +244,6 @@ def post_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Pa
     Returns
     -------
     ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `grad` holds no real numbers, a part is no function, or its result has another shape.
 
     Examples
     --------
@@ -305,11 +270,6 @@ def sandwich_norm_backward(
     Returns
     -------
     ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `grad` holds no real numbers, a part is no function, or its result has another shape.
 
     Examples
     --------
@@ -338,11 +298,6 @@ def deep_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Pa
     Returns
     -------
     ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `grad` holds no real numbers, `alpha` is not above 0, a part is no function, or its result has another shape.
 
     Examples
     --------

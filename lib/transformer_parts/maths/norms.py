@@ -39,11 +39,6 @@ def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-6) -
         In the dtype of `x` (integers: float64).  Where the product with γ exceeds that dtype it is infinite, and
         NumPy warns.
 
-    Raises
-    ------
-    ValueError
-        If `x` or `weight` is not finite or a shape does not fit, or `eps` is not above 0.
-
     Notes
     -----
     ``rms_norm(c * x) == rms_norm(x)`` for c > 0 holds in the limit ε → 0 alone: scaling x by c is scaling ε
@@ -97,11 +92,6 @@ def layer_norm(
     -------
     ndarray, shape (..., D)
         In the dtype of `x` (integers: float64).
-
-    Raises
-    ------
-    ValueError
-        If `x`, `weight` or `bias` is not finite or a shape does not fit, or `eps` is not above 0.
 
     References
     ----------
@@ -231,11 +221,6 @@ def moments(x: ArrayLike) -> Moments:
     Moments
         Three arrays of shape (...), float64.
 
-    Raises
-    ------
-    ValueError
-        If `x` is not finite or has no last axis.
-
     References
     ----------
     Zhang & Sennrich, arXiv:1910.07467, eqs. 2 (μ, σ) and 4 (RMS).
@@ -270,11 +255,6 @@ def center(x: ArrayLike) -> NDArray:
     ndarray, shape (..., D)
         In the dtype of `x` (integers: float64).
 
-    Raises
-    ------
-    ValueError
-        If `x` is not finite or has no last axis.
-
     Examples
     --------
     >>> center([2.0, 1.0, 0.0]).tolist()
@@ -300,11 +280,6 @@ def angle(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     -------
     ndarray, shape (...)
         From 0 to π; NaN where a vector is zero and so has no direction.
-
-    Raises
-    ------
-    ValueError
-        If `x` or `y` is not finite or their shapes do not fit.
 
     References
     ----------

@@ -35,11 +35,6 @@ def sinusoidal(seq_len: int, d_model: int, base: float = 10000.0) -> NDArray[np.
     (L, D) ndarray
         To be added to embeddings (…, L, D).
 
-    Raises
-    ------
-    ValueError
-        If `seq_len` is no positive integer, `d_model` no positive even one, or `base` not above 0.
-
     References
     ----------
     Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.5.
@@ -67,11 +62,6 @@ def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> 
     -------
     (…, D) ndarray
         Float64, whatever the dtype of the positions is.
-
-    Raises
-    ------
-    ValueError
-        If a position is not finite, or as for `sinusoidal`.
 
     References
     ----------
@@ -112,11 +102,6 @@ def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> NDArray[np.fl
     -------
     (D, D) ndarray
         Orthogonal; its transpose moves back by k.
-
-    Raises
-    ------
-    ValueError
-        If `k` is not finite, or as for `sinusoidal`.
 
     References
     ----------
@@ -159,11 +144,6 @@ def shift_error(
     (…) ndarray
         max |PE[p + k] − M PE[p]|.
 
-    Raises
-    ------
-    ValueError
-        If `matrix` is not (D, D) or not finite, or as for `sinusoidal_at`.
-
     References
     ----------
     The claim of Vaswani et al., arXiv:1706.03762, §3.5, as a number.
@@ -198,11 +178,6 @@ def shift_inner_product(shifts: ArrayLike, d_model: int, base: float = 10000.0) 
     (…) ndarray
         At most D/2, the squared length of every vector of the table, which is its value at k = 0.
 
-    Raises
-    ------
-    ValueError
-        If a shift is not finite, or as for `sinusoidal`.
-
     References
     ----------
     Follows from Vaswani et al., arXiv:1706.03762, §3.5, by sin a sin b + cos a cos b = cos(a − b).
@@ -231,11 +206,6 @@ def lookup(table: ArrayLike, positions: ArrayLike) -> NDArray:
     -------
     (…, D) ndarray
         In the floating dtype of `table`; a copy.
-
-    Raises
-    ------
-    ValueError
-        If a position is no integer or outside the table, or `table` has no two axes or is not finite.
 
     References
     ----------

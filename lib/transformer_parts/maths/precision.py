@@ -223,11 +223,6 @@ def angle_errors(
     ndarray, shape (..., L, P)
         Radians, not below 0.
 
-    Raises
-    ------
-    ValueError
-        As `rounded_angles` does.
-
     Examples
     --------
     >>> angle_errors([257], [1.0, 0.5], "bfloat16").tolist()

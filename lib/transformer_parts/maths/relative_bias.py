@@ -84,11 +84,6 @@ def t5_bias(
     (H, L, S) ndarray
         In the floating dtype of `table`.
 
-    Raises
-    ------
-    ValueError
-        If `table` is not finite or has no two axes, or as for the functions named.
-
     References
     ----------
     Raffel et al., arXiv:1910.10683, §2.1.
@@ -125,11 +120,6 @@ def alibi_slopes(n_heads: int) -> NDArray[np.float64]:
     (n_heads,) ndarray
         Positive, in the order of the heads; for an n that is no power of two that is not the order of their size.
 
-    Raises
-    ------
-    ValueError
-        If `n_heads` is no positive integer.
-
     References
     ----------
     Press, Smith & Lewis, "Train Short, Test Long: Attention with Linear Biases Enables Input Length Extrapolation",
@@ -162,11 +152,6 @@ def single_sequence_slopes(n_heads: int) -> NDArray[np.float64]:
     (n_heads,) ndarray
         From 2^(−8/n) down to 1/256.
 
-    Raises
-    ------
-    ValueError
-        If `n_heads` is no positive integer.
-
     References
     ----------
     Press, Smith & Lewis, arXiv:2108.12409, §3.
@@ -192,11 +177,6 @@ def power_of_two_heads(n_heads: int) -> int:
     -------
     int
         p, with p ≤ n < 2p.
-
-    Raises
-    ------
-    ValueError
-        If `n_heads` is no positive integer.
 
     References
     ----------
@@ -229,11 +209,6 @@ def alibi_bias(slopes: ArrayLike, L: int, S: int | None = None) -> NDArray:
     (…, H, L, S) ndarray
         In the floating dtype of `slopes`.  With a causal mask only j ≤ i is read.
 
-    Raises
-    ------
-    ValueError
-        If a slope is negative or not finite, or as for `relative_positions`.
-
     References
     ----------
     Press, Smith & Lewis, arXiv:2108.12409, §3.
@@ -263,11 +238,6 @@ def half_distance(slopes: ArrayLike) -> NDArray:
     -------
     (…, H) ndarray
         In positions; infinite for a slope of 0.
-
-    Raises
-    ------
-    ValueError
-        If a slope is negative or not finite.
 
     References
     ----------
@@ -367,11 +337,6 @@ def t5_bucket(
     ndarray of int
         Of the same shape; from 0 to num_buckets − 1.  Bidirectional, n itself never occurs: distance 0 is bucket 0.
 
-    Raises
-    ------
-    ValueError
-        If the relative positions are no integers, or as for `t5_bucket_starts`.
-
     References
     ----------
     Raffel et al., "Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer",
@@ -408,11 +373,6 @@ def t5_curve(
     -------
     ndarray
         Of the shape of `distance`.  Beyond max_distance it goes on, where the bucket does not.
-
-    Raises
-    ------
-    ValueError
-        If a distance is negative, or as for `t5_bucket_starts`.
 
     References
     ----------

@@ -119,11 +119,6 @@ def random_tokens(vocab_size: int, length: int, seed: int = 0) -> tuple[NDArray[
     -------
     tokens, targets : ndarray of int, shape (1, L)
 
-    Raises
-    ------
-    ValueError
-        If a size is no positive integer, or the seed negative or no integer.
-
     Examples
     --------
     >>> tokens, targets = random_tokens(10, 4)
@@ -153,11 +148,6 @@ def first_pass(weights: Mapping[str, NDArray], config: StackConfig, *, length: i
     Returns
     -------
     FirstPass
-
-    Raises
-    ------
-    ValueError
-        As `stack.loss_and_gradients` does.
 
     Examples
     --------

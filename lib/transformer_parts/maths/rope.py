@@ -132,12 +132,6 @@ def rotate(
         The turned vectors, in the dtype of `x` (integers become float64).  Angles are computed in float64
         whatever the dtype, so that position 100000 is as exact as position 1.
 
-    Raises
-    ------
-    ValueError
-        If the number of turned channels is odd, a shape does not fit, an entry is not finite, or the layout is
-        unknown.
-
     References
     ----------
     RoFormer, arXiv 2104.09864, §3.2.2 (equations 14 and 15) and §3.4.2 (equation 34).
@@ -187,11 +181,6 @@ def frequencies_for(
     -------
     ndarray, shape (rotary_dim/2,)
         Radians per position.
-
-    Raises
-    ------
-    ValueError
-        If the number of turned channels is odd or above K, or `inv_freq` has another length than it needs.
 
     Examples
     --------
@@ -255,11 +244,6 @@ def scores_by_offset(
     ndarray, shape (..., N)
         The scores, computed in float64 and returned in the dtype of query and key (where they differ, in the
         wider one, at least float32).
-
-    Raises
-    ------
-    ValueError
-        If query and key differ in width, a shape does not fit, an entry is not finite, or the layout is unknown.
 
     References
     ----------
@@ -342,11 +326,6 @@ def query_and_key(query: ArrayLike, key: ArrayLike) -> tuple[NDArray, NDArray]:
     query, key : ndarray, shape (..., K)
         Each in its own dtype (integers become float64) and with its own leading axes.
 
-    Raises
-    ------
-    ValueError
-        If the widths differ, the leading axes do not broadcast or an entry is not finite.
-
     Examples
     --------
     >>> query, key = query_and_key([1, 2], [[2, 1], [0, 1]])
@@ -373,11 +352,6 @@ def to_pairs(x: NDArray, layout: str = "interleaved") -> NDArray:
     -------
     ndarray, shape (..., P)
         complex64 for float32 and narrower, otherwise complex128.
-
-    Raises
-    ------
-    ValueError
-        If the last axis is odd or the layout unknown.
 
     Examples
     --------
@@ -408,11 +382,6 @@ def from_polar(length: float, direction: float) -> NDArray[np.float64]:
     -------
     ndarray, shape (2,)
         The pair.
-
-    Raises
-    ------
-    ValueError
-        If the length is negative or a number is not finite.
 
     Examples
     --------

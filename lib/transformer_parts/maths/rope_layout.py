@@ -37,11 +37,6 @@ def pair_indices(head_dim: int, layout: str = "interleaved", *, rotary_dim: int 
     ndarray, shape (r/2, 2)
         Channels that are not turned are in no pair.
 
-    Raises
-    ------
-    ValueError
-        If the number of turned channels is odd or above K, or the layout is unknown.
-
     References
     ----------
     RoFormer, arXiv 2104.09864, §3.4.2 (equation 34).
@@ -76,11 +71,6 @@ def permutation(head_dim: int, to: str, *, rotary_dim: int | None = None) -> NDA
     -------
     ndarray of int, shape (K,)
         Each channel once.
-
-    Raises
-    ------
-    ValueError
-        If the number of turned channels is odd or above K, or the layout is unknown.
 
     Examples
     --------
@@ -117,11 +107,6 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
     ndarray, shape (K, K)
         A single 1 in each row and column.
 
-    Raises
-    ------
-    ValueError
-        If `order` is no permutation.
-
     Examples
     --------
     >>> permutation_matrix([0, 2, 1]).astype(int).tolist()
@@ -150,11 +135,6 @@ def reorder(x: ArrayLike, to: str, *, rotary_dim: int | None = None) -> NDArray:
     -------
     ndarray, shape (..., K)
         A new array of the dtype of `x`.  Entries are moved and never computed with: each keeps its bits.
-
-    Raises
-    ------
-    ValueError
-        If the number of turned channels is odd or above K, or the layout is unknown.
 
     Examples
     --------
@@ -192,12 +172,6 @@ def convert_projection(
     -------
     ndarray, of the shape and dtype of `w`
         A new array.  Entries are moved and never computed with, so that there and back is the same bit for bit.
-
-    Raises
-    ------
-    ValueError
-        If there is no such axis, it is no multiple of `head_dim`, the number of turned channels is odd or above K, or
-        the layout is unknown.
 
     Examples
     --------
@@ -286,11 +260,6 @@ def read_scores(
         The difference is 0 at offset 0 whatever the order (up to the rounding of a sum in another order), and at every
         offset where order and layout fit.
 
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, an entry is not finite, `order` is no permutation or a layout is unknown.
-
     Examples
     --------
     >>> wrong = read_scores([1, 2, 3, 4], [2, 1, 0, 1], [0, 2], [0, 1, 2, 3], "split")
@@ -331,11 +300,6 @@ def agreement(
     ndarray, shape (N,)
         From −1 to 1; 1 at offset 0.
 
-    Raises
-    ------
-    ValueError
-        If `pairs` or `other` are not P pairs of distinct channels below K, or an entry is not finite.
-
     Examples
     --------
     >>> pairs, other = ([[0, 1], [2, 3]], [[0, 2], [1, 3]])
@@ -375,11 +339,6 @@ def difference_std(query: ArrayLike, key: ArrayLike, agreement: ArrayLike) -> ND
     ndarray, of the shape of `agreement`
         At least 0.
 
-    Raises
-    ------
-    ValueError
-        If query and key differ in shape, or an agreement is outside −1 … 1.
-
     Examples
     --------
     >>> difference_std([1, 1], [1, -1], [1.0, 0.5]).round(12).tolist()
@@ -409,11 +368,6 @@ def rms_by_distance(values: ArrayLike) -> NDArray[np.float64]:
     ndarray, shape (L,)
         Entry d is over the L − d entries with i − j = d.
 
-    Raises
-    ------
-    ValueError
-        If `values` is not square.
-
     Examples
     --------
     >>> rms_by_distance([[3, 9], [7, 4]]).round(4).tolist()
@@ -436,11 +390,6 @@ def total_variation(weights: ArrayLike, other: ArrayLike) -> NDArray[np.float64]
     -------
     ndarray, shape (...)
         From 0 (the same) to 1 (nothing in common).
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or an entry is not finite.
 
     Examples
     --------

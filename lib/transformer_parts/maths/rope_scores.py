@@ -68,12 +68,6 @@ def pair_scores(
     ndarray, shape (..., P, N)
         The contributions.
 
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, an entry is not finite the layout is unknown or `window` is not a
-        positive integer.
-
     References
     ----------
     RoFormer, arXiv 2104.09864, §3.4.3 (equation 35).
@@ -116,11 +110,6 @@ def decay_bound(
     -------
     ndarray, shape (..., N)
         The bound, never below the size of the score.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, an entry is not finite or the layout is unknown.
 
     References
     ----------
@@ -179,11 +168,6 @@ def pair_waves(query: ArrayLike, key: ArrayLike, *, layout: str = "interleaved")
     PairWaves
         ``amplitude``, shape (..., P), and ``phase``, shape (..., P), in radians from −π to π.
 
-    Raises
-    ------
-    ValueError
-        If query and key differ in width, K is odd, an entry is not finite or the layout is unknown.
-
     References
     ----------
     RoFormer, arXiv 2104.09864, §3.4.3 (equation 35).
@@ -219,11 +203,6 @@ def window_factor(inv_freq: ArrayLike, window: int) -> NDArray[np.float64]:
     -------
     ndarray, shape (P,)
         From −1 to 1; 1 for a window of one offset.
-
-    Raises
-    ------
-    ValueError
-        If a frequency is not finite or `window` is not a positive integer.
 
     Examples
     --------
@@ -279,11 +258,6 @@ def similar_key(query: ArrayLike, other: ArrayLike, similarity: float) -> NDArra
     ndarray, shape (..., K)
         The key, of the wider dtype of the two.
 
-    Raises
-    ------
-    ValueError
-        If the widths differ, an entry is not finite or `similarity` lies outside −1 … 1.
-
     Examples
     --------
     >>> similar_key([1.0, 2.0], [-2.0, 1.0], 1.0).tolist(), similar_key([1.0, 2.0], [-2.0, 1.0], 0.0).tolist()
@@ -327,11 +301,6 @@ def random_scores(
     -------
     mean, deviation : ndarray, shape (N,)
         Over the draws, not over the offsets.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, `similarity` lies outside −1 … 1 or `window` is not a positive integer.
 
     Examples
     --------
@@ -387,11 +356,6 @@ def content_scores(
     -------
     mean, deviation : ndarray, shape (N,)
         Over the L·S contents, all set at the same offset.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, K is odd, an entry is not finite or the layout is unknown.
 
     Examples
     --------

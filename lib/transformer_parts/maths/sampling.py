@@ -39,11 +39,6 @@ def next_token_probabilities(
     ndarray, shape (V,)
         float64, summing to 1.
 
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or a logit is not finite.
-
     Examples
     --------
     >>> z = np.log([0.5, 0.3, 0.15, 0.05])
@@ -94,11 +89,6 @@ def sample(
     -------
     int
         From 0 to V − 1.
-
-    Raises
-    ------
-    ValueError
-        As `next_token_probabilities` does.
 
     Examples
     --------

@@ -53,11 +53,6 @@ def stream_variance(weights: Weights, tokens: ArrayLike, config: StackConfig) ->
     -------
     StreamVariance
 
-    Raises
-    ------
-    ValueError
-        For another placement, and as `stack.forward` does.
-
     Examples
     --------
     >>> from transformer_parts.maths.initialization import (initial_weights)
@@ -94,11 +89,6 @@ def logit_bound(head_dim: int, gain: float = 1.0) -> float:
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError
-        If `head_dim` is not a positive integer or `gain` is negative.
 
     References
     ----------

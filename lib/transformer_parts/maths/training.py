@@ -208,11 +208,6 @@ def repeated_segments(
     targets : ndarray of int, shape (B, L)
         The next token; −1 where it is of the first segment and cannot be known.
 
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-
     References
     ----------
     Olsson et al., "In-context Learning and Induction Heads", arXiv:2209.11895, "Model analysis table" and the
@@ -374,11 +369,6 @@ def warmup_cosine(step: int, *, peak: float, warmup_steps: int, total_steps: int
     -------
     float
 
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-
     References
     ----------
     Loshchilov & Hutter, "SGDR", arXiv:1608.03983, §3, eq. 5 (one cycle of it); warm-up: Vaswani et al.,
@@ -421,11 +411,6 @@ def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray],
         The same arrays where nothing had to be clipped, or where the norm is not finite and no factor would help.
     norm : float
         The global norm before clipping.
-
-    Raises
-    ------
-    ValueError
-        If `max_norm` is not above 0, or a gradient does not hold real numbers.
 
     References
     ----------

@@ -79,11 +79,6 @@ class SelfAttention:
     table : array_like, optional
         What a scheme has learned: (L_max, D) vectors for "learned", (buckets, H) scalars for "t5".
 
-    Raises
-    ------
-    ValueError
-        If the scheme is unknown, its table is missing or there is one too many, or D, H and the scheme do not fit.
-
     References
     ----------
     Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2.2; of the schemes see `positions`,
@@ -154,11 +149,6 @@ class SelfAttention:
         -------
         SelfAttention
             The weights keep the variance of their input at 1; the tables have variance 1 as well.
-
-        Raises
-        ------
-        ValueError
-            As for the class.
         """
         d_model = require.integer("d_model", d_model)
         shape = (require.integer("n_layers", n_layers), len(Projections._fields), d_model, d_model)
@@ -266,11 +256,6 @@ def embed(words: Sequence[str], d_model: int, *, seed: int = 0) -> NDArray[np.fl
     (L, D) ndarray
         Of variance 1.
 
-    Raises
-    ------
-    ValueError
-        If there is no word, or something else than a string among them.
-
     Examples
     --------
     >>> dog, bites, man = embed(["dog", "bites", "man"], 4)
@@ -304,11 +289,6 @@ def reorder(kind: str, length: int, *, i: int = 0, j: int = 0, seed: int = 0) ->
     (L,) ndarray of int
         Which token stands at each place.
 
-    Raises
-    ------
-    ValueError
-        If the kind is unknown or a place is not below `length`.
-
     Examples
     --------
     >>> reorder("rotate", 4).tolist(), reorder("swap", 4, i=0, j=2).tolist()
@@ -341,11 +321,6 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
     (L, L) ndarray
         One 1 in each row and each column.
 
-    Raises
-    ------
-    ValueError
-        If `order` does not hold each of 0 … L−1 once.
-
     Examples
     --------
     >>> permutation_matrix([2, 0, 1]).astype(int)
@@ -376,11 +351,6 @@ def equivariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order
     (…, L, Dv) ndarray
         Zero, up to rounding, if f is permutation equivariant.
 
-    Raises
-    ------
-    ValueError
-        If `order` is no reordering of L tokens.
-
     References
     ----------
     Lee et al., "Set Transformer", arXiv:1810.00825, §3.1 (blocks of attention are equivariant).
@@ -408,11 +378,6 @@ def invariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order: 
     -------
     (…, L, Dv) ndarray
         Zero, up to rounding, if f is permutation invariant.
-
-    Raises
-    ------
-    ValueError
-        As for `equivariance_gap`.
 
     Examples
     --------
@@ -468,11 +433,6 @@ def sees_the_same(order: ArrayLike, n_layers: int = 1) -> NDArray[np.bool_]:
     Returns
     -------
     (L,) ndarray of bool
-
-    Raises
-    ------
-    ValueError
-        If `order` does not hold each of 0 … L−1 once.
 
     Examples
     --------

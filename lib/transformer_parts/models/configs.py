@@ -232,11 +232,6 @@ class LlamaSizes:
 
 def llama_sizes(file: GGUFFile) -> LlamaSizes:
     """Read the sizes; what Llama files may leave out has the value that leaving it out means.
-
-    Raises
-    ------
-    ValueError
-        A field is missing, the rotation turns only a part of each head, or its frequencies are scaled.
     """
 
     def field(name: str, default=None):
@@ -294,11 +289,6 @@ def factors_for(pairs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     -------
     short, long : ndarray, shape (P,)
         The lists.
-
-    Raises
-    ------
-    ValueError
-        If `pairs` is not a positive integer.
 
     Examples
     --------

@@ -29,11 +29,6 @@ class FusedLayer(DecoderLayer):
     **weights
         As of `DecoderLayer`.
 
-    Raises
-    ------
-    ValueError
-        If a matrix is not a view of the joined one, or as `DecoderLayer` does.
-
     Examples
     --------
     >>> layer = DecoderLayer.random(d_model=8, n_heads=2, n_kv_heads=1, d_ff=16)

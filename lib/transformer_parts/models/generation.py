@@ -155,11 +155,6 @@ def generate(
     ------
     int
         A token.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range, or the session was fed nothing.
     """
     rng = np.random.default_rng(require.integer("seed", seed, minimum=0))
     for _ in range(require.integer("max_tokens", max_tokens)):

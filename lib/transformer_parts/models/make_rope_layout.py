@@ -32,11 +32,6 @@ NEW_TOKENS = 24
 
 def read_as(model: SmolLM2, reading: str, length: int) -> tuple[SmolLM2, NDArray | None]:
     """Return the model whose layers pair channels in that way, and the positions to run it with.
-
-    Raises
-    ------
-    ValueError
-        If the reading is unknown.
     """
     require.one_of("reading", reading, READINGS)
     if reading == "none":
@@ -52,11 +47,6 @@ def log_probabilities(model: SmolLM2, reading: str, token_ids: ArrayLike) -> NDA
 
 def measure(model: SmolLM2, token_ids: ArrayLike, window: int = WINDOW) -> dict[str, Any]:
     """Return ``loss``, ``divergence``, ``kept`` and ``windows`` of a `LayoutReport` for one passage.
-
-    Raises
-    ------
-    ValueError
-        If the model's own layout is not interleaved, or the passage is no longer than the window.
     """
     require.one_of("the layout of model", model.layers[0].layout, READINGS[:1])
     token_ids = np.asarray(token_ids)

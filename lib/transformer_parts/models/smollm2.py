@@ -64,11 +64,6 @@ class SmolLM2:
         -------
         ndarray, shape (..., L, D)
             The vectors.
-
-        Raises
-        ------
-        ValueError
-            `token_ids` has something that is not an integer from 0 to V − 1, or nothing.
         """
         x = self.embed(token_ids)
         for layer in self.layers:
@@ -92,11 +87,6 @@ class SmolLM2:
         ndarray, shape (..., L, V)
             Logits.  V is large: where only the last position is wanted, ``logits(hidden(token_ids)[..., -1, :])``
             takes L times less.
-
-        Raises
-        ------
-        ValueError
-            As in `hidden`.
         """
         return self.logits(self.hidden(token_ids, positions))
 
@@ -119,11 +109,6 @@ class SmolLM2:
         -------
         dict
             The tensors by name, in the order of `names`.  Layers after the last named one are not computed.
-
-        Raises
-        ------
-        ValueError
-            A name has no such layer or step; or as in `hidden`.
         """
         names = list(names)
         wanted: dict[int, list[str]] = {}
@@ -172,12 +157,6 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
     -------
     SmolLM2
         With every weight in float32, in layers that decode fast (`fused_layer`); the embedding is as in the file.
-
-    Raises
-    ------
-    ValueError
-        The file has another architecture, scaled frequencies, biases, a partial rotation, or lacks a field or a
-        tensor; or a tensor has another shape than the fields say.
     """
     require.one_of("general.architecture", file.field("general.architecture"), ("llama",))
     sizes = llama_sizes(file)

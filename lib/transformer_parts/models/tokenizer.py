@@ -35,12 +35,6 @@ def load_tokenizer(file: GGUFFile) -> Tokenizer:
     tokenizers.Tokenizer
         ``encode(text).ids`` and ``decode(ids)`` are inverse to one another for every text.
 
-    Raises
-    ------
-    ValueError
-        The file has no vocabulary, a kind of tokenizer other than these, or merges its vocabulary
-        does not hold.
-
     References
     ----------
     Sennrich, Haddow & Birch 2016, arXiv 1508.07909, §3.2 (byte-pair encoding); Radford et al. 2019,

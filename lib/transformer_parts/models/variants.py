@@ -29,11 +29,6 @@ def with_rope(model: SmolLM2, scaled: ScaledRope) -> SmolLM2:
         As loaded.
     scaled : ScaledRope
         Frequencies, and the factor of query and of key: its square multiplies the scores.
-
-    Raises
-    ------
-    ValueError
-        The frequencies are not those of a head.
     """
     scale = scaled.attention_factor**2 / model.sizes.head_dim**0.5
     return _with_layers(model, lambda layer: replace(layer, inv_freq=scaled.inv_freq, scale=scale))

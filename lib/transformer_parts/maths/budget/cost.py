@@ -61,11 +61,6 @@ def flops_per_token(config: DecoderConfig, context: int) -> TokenFlops:
     TokenFlops
         Operations, a multiplication and an addition counted as two.
 
-    Raises
-    ------
-    ValueError
-        If `config` is not a `DecoderConfig` or `context` is not an integer of at least 1.
-
     References
     ----------
     Kaplan et al., arXiv:2001.08361, §2.1; Chowdhery et al. (PaLM), arXiv:2204.02311, appendix B, whose

@@ -290,11 +290,6 @@ def count_tensors(shapes: Mapping[str, Sequence[int]]) -> Tally:
     Tally
         The whole model.
 
-    Raises
-    ------
-    ValueError
-        For an unknown name, a shape with an axis below 1, or no tensors at all.
-
     Examples
     --------
     >>> count_tensors({"token_embd.weight": (576, 49152), "output_norm.weight": (576,)}).parts["embedding"]
@@ -414,11 +409,6 @@ def ffn_parameters(kind: Literal["gated", "mlp"], d_model: int, d_ff: int, bias:
     -------
     int
         Parameters of one layer's feed-forward part.
-
-    Raises
-    ------
-    ValueError
-        For an unknown kind, a size below 1 or a `bias` that is not a bool.
 
     References
     ----------

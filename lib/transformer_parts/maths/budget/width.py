@@ -26,11 +26,6 @@ def equal_budget_d_ff(d_ff: int) -> float:
     float
         Width of the gated one, as the equation has it: not rounded.
 
-    Raises
-    ------
-    ValueError
-        If `d_ff` is not an integer of at least 1.
-
     References
     ----------
     Shazeer, arXiv:2002.05202, §2 (the factor 2/3, below eq. 6).
@@ -181,11 +176,6 @@ def match_budget(
     -------
     BudgetMatch
         Both numbers and the verdict.
-
-    Raises
-    ------
-    ValueError
-        For an unknown kind or a size below 1.
 
     References
     ----------
