@@ -231,8 +231,7 @@ class LlamaSizes:
 
 
 def llama_sizes(file: GGUFFile) -> LlamaSizes:
-    """Read the sizes; what Llama files may leave out has the value that leaving it out means.
-    """
+    """Read the sizes; what Llama files may leave out has the value that leaving it out means."""
 
     def field(name: str, default=None):
         return file.field(f"llama.{name}", default)

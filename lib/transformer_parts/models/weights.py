@@ -216,8 +216,7 @@ class GGUFFile:
         return {name: tuple(int(n) for n in t.shape[::-1]) for name, t in self._tensors.items()}
 
     def tensor(self, name: str, shape: tuple[int, ...] | None = None) -> NDArray[np.float32]:
-        """Return a tensor as float32, dequantised if need be; a matrix is (out, in).
-        """
+        """Return a tensor as float32, dequantised if need be; a matrix is (out, in)."""
         if name not in self._tensors:
             raise ValueError(f"{self.path.name}: got no tensor {name!r}, want a file that has it")
         stored = self._tensors[name]
