@@ -44,12 +44,10 @@ def relu(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
-    ndarray, shape (...)
-        In the dtype of `x` (integers: float64), as for every function of this module.
+    ndarray, shape (...); in the dtype of `x` (integers: float64), as for every function of this module
 
     References
     ----------
@@ -74,12 +72,10 @@ def sigmoid(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
-    ndarray, shape (...)
-        Between 0 and 1, in the dtype of `x`.
+    ndarray, shape (...); between 0 and 1, in the dtype of `x`
 
     References
     ----------
@@ -101,12 +97,10 @@ def silu(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
 
     References
     ----------
@@ -129,14 +123,11 @@ def swish(x: ArrayLike, beta: float = 1.0) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
-    beta : float
-        β, from 0 to 1000.
+    beta : float; β, from 0 to 1000
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
 
     References
     ----------
@@ -164,12 +155,10 @@ def gelu(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
 
     References
     ----------
@@ -199,12 +188,10 @@ def gelu_tanh(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
 
     References
     ----------
@@ -230,13 +217,11 @@ def relu_derivative(x: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (...)
-        Finite numbers: what the activation was applied to.
+    x : array_like, shape (...); finite numbers: what the activation was applied to
 
     Returns
     -------
-    ndarray, shape (...)
-        In the dtype of `x` (integers: float64), as for every function of this module.
+    ndarray, shape (...); in the dtype of `x` (integers: float64), as for every function of this module
 
     Examples
     --------
@@ -254,12 +239,10 @@ def sigmoid_derivative(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
 
     Examples
     --------
@@ -284,12 +267,10 @@ def silu_derivative(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
 
     References
     ----------
@@ -311,14 +292,11 @@ def swish_derivative(x: ArrayLike, beta: float = 1.0) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
-    beta : float
-        β, from 0 to 1000.
+    beta : float; β, from 0 to 1000
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
 
     References
     ----------
@@ -348,12 +326,10 @@ def gelu_derivative(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
 
     References
     ----------
@@ -383,12 +359,10 @@ def gelu_tanh_derivative(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
 
     References
     ----------
@@ -418,8 +392,7 @@ class Extreme(NamedTuple):
 
     Attributes
     ----------
-    x, value : float
-        The place and the value.
+    x, value : float; the place and the value
     """
 
     x: float
@@ -439,8 +412,7 @@ def swish_minimum(beta: float = 1.0) -> Extreme:
 
     Returns
     -------
-    Extreme
-        x = −1.2785/β and the value −0.2785/β.
+    Extreme : x = −1.2785/β and the value −0.2785/β
 
     Examples
     --------
@@ -462,15 +434,12 @@ def largest_difference(
 
     Parameters
     ----------
-    first, second : function
-        Elementwise functions.
-    low, high : float
-        The range, within ±1e300.
+    first, second : function; elementwise functions
+    low, high : float; the range, within ±1e300
 
     Returns
     -------
-    Extreme
-        The place, and the difference with its sign.
+    Extreme : the place, and the difference with its sign
 
     Examples
     --------
@@ -501,12 +470,9 @@ def random_units(n_units: int, n_samples: int, d_model: int = 64, seed: int = 0)
 
     Parameters
     ----------
-    n_units, n_samples : int
-        How many units, and how many inputs.
-    d_model : int
-        D, the width of an input.
+    n_units, n_samples : int; how many units, and how many inputs
+    d_model : int; D, the width of an input
     seed : int
-        Of the random numbers.
 
     Returns
     -------
@@ -533,13 +499,11 @@ def dead_units(pre: ArrayLike) -> NDArray[np.bool_]:
 
     Parameters
     ----------
-    pre : array_like, shape (..., F)
-        Pre-activations of F units; all axes but the last run over the inputs.
+    pre : array_like, shape (..., F); pre-activations of F units; all axes but the last run over the inputs
 
     Returns
     -------
-    ndarray of bool, shape (F,)
-        True where the unit is dead.
+    ndarray of bool, shape (F,); True where the unit is dead
 
     References
     ----------
@@ -558,15 +522,12 @@ def fraction_dead(pre: ArrayLike, biases: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    pre : array_like, shape (..., F)
-        Pre-activations of F units; all axes but the last run over the inputs.
-    biases : array_like, shape (...)
-        The numbers to add.
+    pre : array_like, shape (..., F); pre-activations of F units; all axes but the last run over the inputs
+    biases : array_like, shape (...); the numbers to add
 
     Returns
     -------
-    ndarray, the shape of `biases`
-        Between 0 and 1.
+    ndarray, the shape of `biases`; between 0 and 1
 
     Examples
     --------
@@ -585,15 +546,12 @@ def dead_probability(bias: ArrayLike, n_samples: int) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    bias : array_like, shape (...)
-        b, in standard deviations of w·x.
-    n_samples : int
-        n, how many inputs are looked at.
+    bias : array_like, shape (...); b, in standard deviations of w·x
+    n_samples : int; n, how many inputs are looked at
 
     Returns
     -------
     ndarray, shape (...)
-        Float64.
 
     Examples
     --------
@@ -613,15 +571,12 @@ def slope_rms(pre: ArrayLike, derivative: Callable[[NDArray], NDArray]) -> NDArr
 
     Parameters
     ----------
-    pre : array_like, shape (..., F)
-        Pre-activations of F units; all axes but the last run over the inputs.
-    derivative : function
-        The activation's derivative, elementwise.
+    pre : array_like, shape (..., F); pre-activations of F units; all axes but the last run over the inputs
+    derivative : function; the activation's derivative, elementwise
 
     Returns
     -------
-    ndarray, shape (F,)
-        0 exactly where the unit has slope 0 at every input; of 16-bit numbers in float32.
+    ndarray, shape (F,); 0 exactly where the unit has slope 0 at every input; of 16-bit numbers in float32
 
     Examples
     --------
@@ -645,12 +600,9 @@ def tabulated(
 
     Parameters
     ----------
-    function : function
-        Elementwise, such as `gelu_derivative`, which is slow in NumPy.
-    low, high : int
-        Where the grid begins and ends; beyond, the value at the end is taken.
-    per_unit : int
-        1/h.
+    function : function; elementwise, such as `gelu_derivative`, which is slow in NumPy
+    low, high : int; where the grid begins and ends; beyond, the value at the end is taken
+    per_unit : int; 1/h
 
     Returns
     -------

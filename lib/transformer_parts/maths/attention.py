@@ -31,10 +31,8 @@ def causal_mask(L: int, S: int | None = None) -> NDArray[np.bool_]:
 
     Parameters
     ----------
-    L : int
-        Number of queries.
-    S : int, optional
-        Number of keys, at least L; L if not given.
+    L : int; number of queries
+    S : int, optional; number of keys, at least L; L if not given
 
     Returns
     -------
@@ -68,15 +66,13 @@ def scores(query: ArrayLike, key: ArrayLike, *, scale: float | None = None) -> N
     Parameters
     ----------
     query : (…, H, L, K) array_like
-    key : (…, G, S, K) array_like
-        H is a multiple of G; query head h reads key head h // (H // G).
+    key : (…, G, S, K) array_like; H is a multiple of G; query head h reads key head h // (H // G)
     scale : float, optional
         1/√K if not given, which keeps the variance of the scores of unit-variance content at 1.
 
     Returns
     -------
-    (…, H, L, S) ndarray
-        Held whole: L·S numbers for each head.
+    (…, H, L, S) ndarray; held whole: L·S numbers for each head
 
     References
     ----------
@@ -108,8 +104,7 @@ def attention_weights(
 
     Parameters
     ----------
-    query, key, mask, bias, scale, causal
-        As for `attention`.
+    query, key, mask, bias, scale, causal : as for `attention`
 
     Returns
     -------
@@ -158,12 +153,9 @@ def attention(
     key : (…, G, S, K) array_like
         H is a multiple of G (G = H: multi-head, G = 1: multi-query); query head h reads head h // (H // G).
     value : (…, G, S, Kv) array_like
-    mask : array_like of bool, optional
-        Broadcasts to (…, H, L, S); True = may attend.
-    bias : array_like, optional
-        Broadcasts to (…, H, L, S); added to the scaled scores, −inf allowed.
-    scale : float, optional
-        1/√K if not given.
+    mask : array_like of bool, optional; broadcasts to (…, H, L, S); True = may attend
+    bias : array_like, optional; broadcasts to (…, H, L, S); added to the scaled scores, −inf allowed
+    scale : float, optional; 1/√K if not given
     causal : bool
         No query sees a later key; the last query is aligned with the last key.  Goes together with `mask`.
 
@@ -180,8 +172,7 @@ def attention(
 
     References
     ----------
-    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2;
-    Ainslie et al., "GQA", arXiv:2305.13245, §2.2;
+    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2; Ainslie et al., "GQA", arXiv:2305.13245, §2.2;
     Rabe and Staats, "Self-attention Does Not Need O(n²) Memory", arXiv:2112.05682, §2.
 
     Examples
@@ -340,15 +331,12 @@ def mix(
     Parameters
     ----------
     query : (…, G, R, L, K) array
-    key : (…, G, S, K) array
-        All leading axes of query, key, value and out are the same.
+    key : (…, G, S, K) array; all leading axes of query, key, value and out are the same
     value : (…, G, S, Kv) array
-    out : (…, G, R, L, Kv) array
-        May be a view with any strides and of a narrower dtype.
+    out : (…, G, R, L, Kv) array; may be a view with any strides and of a narrower dtype
     scale : float
     mask, bias : (…, G, R, L, S) arrays or None
-    causal : bool
-        Each block then reads only the keys that its last query sees.
+    causal : bool; each block then reads only the keys that its last query sees
     """
     *groups, n_shared, n_queries, _ = query.shape
     n_keys = key.shape[-2]
@@ -394,15 +382,12 @@ def softmax(x: ArrayLike, axis: int = -1) -> NDArray:
 
     Parameters
     ----------
-    x : (…) array_like
-        Logits; −inf (weight 0) is allowed.
-    axis : int
-        The axis along which the weights sum to 1.
+    x : (…) array_like; logits; −inf (weight 0) is allowed
+    axis : int; the axis along which the weights sum to 1
 
     Returns
     -------
-    (…) ndarray
-        Of the shape and floating dtype of `x`.
+    (…) ndarray; of the shape and floating dtype of `x`
 
     Raises
     ------
@@ -443,15 +428,12 @@ def entropy(weights: ArrayLike, axis: int = -1) -> NDArray:
 
     Parameters
     ----------
-    weights : (…, S) array_like
-        Weights that are not negative and sum to 1 along `axis`.
-    axis : int
-        The axis to sum over.
+    weights : (…, S) array_like; weights that are not negative and sum to 1 along `axis`
+    axis : int; the axis to sum over
 
     Returns
     -------
-    (…) ndarray
-        Without that axis, in the floating dtype of `weights`.
+    (…) ndarray; without that axis, in the floating dtype of `weights`
 
     Raises
     ------

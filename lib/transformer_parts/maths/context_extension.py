@@ -43,8 +43,7 @@ class ScaledRope(NamedTuple):
 
     Attributes
     ----------
-    inv_freq : ndarray, shape (P,)
-        Radians per position, for ``rope.rotate(…, inv_freq=…)``.
+    inv_freq : ndarray, shape (P,); radians per position, for ``rope.rotate(…, inv_freq=…)``
     attention_factor : float
         Multiplies the query *and* the key, so that the logits are multiplied by its square.
     """
@@ -80,25 +79,18 @@ def ntk_by_parts(
 
     Parameters
     ----------
-    head_dim : int
-        K, the number of channels that are turned; even.
-    factor : float
-        s = L'/L, at least 1.
-    trained_length : int
-        L, positions.
-    rope_base : float
-        Base of the frequencies, above 0 (above 1 with the "index" ramp).
-    beta_fast, beta_slow : float
-        Rotations within the trained length; the paper calls them β and α.
-    ramp : {"index", "rotations"}
-        Which ramp.
+    head_dim : int; K, the number of channels that are turned; even
+    factor : float; s = L'/L, at least 1
+    trained_length : int; L, positions
+    rope_base : float; base of the frequencies, above 0 (above 1 with the "index" ramp)
+    beta_fast, beta_slow : float; rotations within the trained length; the paper calls them β and α
+    ramp : {"index", "rotations"}; which ramp
     truncate : bool
         With the "index" ramp, widen its bounds to whole indices as the released code does; not read otherwise.
 
     Returns
     -------
-    ScaledRope
-        With attention factor 1.
+    ScaledRope : with attention factor 1
 
     References
     ----------
@@ -167,13 +159,11 @@ def yarn(
 
     Parameters
     ----------
-    head_dim, factor, trained_length, rope_base, beta_fast, beta_slow, ramp, truncate
-        As in `ntk_by_parts`.
+    head_dim, factor, trained_length, rope_base, beta_fast, beta_slow, ramp, truncate : as in `ntk_by_parts`
 
     Returns
     -------
-    ScaledRope
-        Frequencies, and the factor of query and key.
+    ScaledRope : frequencies, and the factor of query and key
 
     References
     ----------
@@ -213,21 +203,15 @@ def llama3(
 
     Parameters
     ----------
-    head_dim : int
-        K, the number of channels that are turned; even.
-    factor : float
-        s, at least 1.
-    trained_length : int
-        L, the length before the extension.
-    rope_base : float
-        Base of the frequencies, above 0.
-    low_freq_factor, high_freq_factor : float
-        Rotations within L at the two ends of the blend.
+    head_dim : int; K, the number of channels that are turned; even
+    factor : float; s, at least 1
+    trained_length : int; L, the length before the extension
+    rope_base : float; base of the frequencies, above 0
+    low_freq_factor, high_freq_factor : float; rotations within L at the two ends of the blend
 
     Returns
     -------
-    ScaledRope
-        With attention factor 1.
+    ScaledRope : with attention factor 1
 
     References
     ----------
@@ -255,17 +239,13 @@ def position_interpolation(head_dim: int, factor: float, *, rope_base: float = 1
 
     Parameters
     ----------
-    head_dim : int
-        K, the number of channels that are turned; even.
-    factor : float
-        s, at least 1.
-    rope_base : float
-        Base of the frequencies, above 0.
+    head_dim : int; K, the number of channels that are turned; even
+    factor : float; s, at least 1
+    rope_base : float; base of the frequencies, above 0
 
     Returns
     -------
-    ScaledRope
-        With attention factor 1.
+    ScaledRope : with attention factor 1
 
     References
     ----------
@@ -289,17 +269,13 @@ def ntk_base(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> flo
 
     Parameters
     ----------
-    head_dim : int
-        K; even and at least 4 (with one pair, the fastest is the slowest).
-    factor : float
-        s, at least 1.
-    rope_base : float
-        Base in training, above 0.
+    head_dim : int; K; even and at least 4 (with one pair, the fastest is the slowest)
+    factor : float; s, at least 1
+    rope_base : float; base in training, above 0
 
     Returns
     -------
-    float
-        The new base.
+    float; the new base
 
     Raises
     ------
@@ -334,13 +310,11 @@ def ntk_aware(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> Sc
 
     Parameters
     ----------
-    head_dim, factor, rope_base
-        As in `ntk_base`.
+    head_dim, factor, rope_base : as in `ntk_base`
 
     Returns
     -------
-    ScaledRope
-        With attention factor 1.
+    ScaledRope : with attention factor 1
 
     References
     ----------
@@ -361,13 +335,11 @@ def dynamic_factor(length: int, trained_length: int, *, factor: float = 1.0) -> 
 
     Parameters
     ----------
-    length, trained_length, factor
-        As in `dynamic_ntk`.
+    length, trained_length, factor : as in `dynamic_ntk`
 
     Returns
     -------
-    float
-        At least 1.
+    float; at least 1
 
     References
     ----------
@@ -396,22 +368,17 @@ def dynamic_ntk(
 
     Parameters
     ----------
-    head_dim : int
-        K; even and at least 4.
-    length : int
-        l, the length of the present input.
-    trained_length : int
-        L.
+    head_dim : int; K; even and at least 4
+    length : int; l, the length of the present input
+    trained_length : int; L
     factor : float
         At least 1.  1 is the paper's rule, s = max(1, l/L); configurations that name a ``factor`` follow the formula
         above, in which s grows that much faster.
-    rope_base : float
-        Base in training, above 0.
+    rope_base : float; base in training, above 0
 
     Returns
     -------
-    ScaledRope
-        With attention factor 1.
+    ScaledRope : with attention factor 1
 
     References
     ----------
@@ -446,23 +413,16 @@ def longrope(
 
     Parameters
     ----------
-    head_dim : int
-        K, the number of channels that are turned; even.
-    length : int
-        The length of the present input.
-    trained_length : int
-        L, where the lists are switched; at least 2.
-    short_factor, long_factor : array_like, shape (P,)
-        Above 0, one number for each pair, fastest first.
-    factor : float
-        s = L'/L of the extended model, at least 1.
-    rope_base : float
-        Base of the frequencies, above 0.
+    head_dim : int; K, the number of channels that are turned; even
+    length : int; the length of the present input
+    trained_length : int; L, where the lists are switched; at least 2
+    short_factor, long_factor : array_like, shape (P,); above 0, one number for each pair, fastest first
+    factor : float; s = L'/L of the extended model, at least 1
+    rope_base : float; base of the frequencies, above 0
 
     Returns
     -------
-    ScaledRope
-        Frequencies, and the factor of query and key.
+    ScaledRope : frequencies, and the factor of query and key
 
     References
     ----------
@@ -501,16 +461,11 @@ class AngleCoverage(NamedTuple):
 
     Attributes
     ----------
-    ratio : ndarray, shape (P,)
-        θ'/θ: position m stands where m times this stood in training.
-    seen, reached : ndarray, shape (P,)
-        Radians turned over the trained length and over the present one.
-    excess : ndarray, shape (P,)
-        Angle reached over angle seen.
-    complete : ndarray of bool, shape (P,)
-        Pairs that made a whole turn in training: no angle is new to them.
-    beyond : ndarray of bool, shape (P,)
-        Pairs that made none, and now reach an angle that they had not seen.
+    ratio : ndarray, shape (P,); θ'/θ: position m stands where m times this stood in training
+    seen, reached : ndarray, shape (P,); radians turned over the trained length and over the present one
+    excess : ndarray, shape (P,); angle reached over angle seen
+    complete : ndarray of bool, shape (P,); pairs that made a whole turn in training: no angle is new to them
+    beyond : ndarray of bool, shape (P,); pairs that made none, and now reach an angle that they had not seen
     """
 
     ratio: NDArray[np.float64]
@@ -530,15 +485,12 @@ def angle_coverage(trained: ArrayLike, extended: ArrayLike, trained_length: int,
 
     Parameters
     ----------
-    trained, extended : array_like, shape (P,)
-        θ and θ', radians per position, above 0.
-    trained_length, length : int
-        L, and l, of the present input.
+    trained, extended : array_like, shape (P,); θ and θ', radians per position, above 0
+    trained_length, length : int; L, and l, of the present input
 
     Returns
     -------
-    AngleCoverage
-        By pair.
+    AngleCoverage : by pair
 
     References
     ----------
@@ -572,13 +524,11 @@ def entropy_by_length(scores: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    scores : array_like, shape (N,)
-        Logits.
+    scores : array_like, shape (N,); logits
 
     Returns
     -------
-    ndarray, shape (N,)
-        In nats, from 0 at n = 1 to at most ln N.
+    ndarray, shape (N,); in nats, from 0 at n = 1 to at most ln N
 
     Raises
     ------

@@ -20,15 +20,12 @@ def cross_entropy(logits: ArrayLike, targets: ArrayLike) -> float:
 
     Parameters
     ----------
-    logits : array_like, shape (..., V)
-        z, finite.
-    targets : array_like of int, shape (...)
-        y, from 0 to V − 1; −1 where a position does not count.
+    logits : array_like, shape (..., V); z, finite
+    targets : array_like of int, shape (...); y, from 0 to V − 1; −1 where a position does not count
 
     Returns
     -------
-    float
-        ln V where all logits of every counted position are equal.
+    float; ln V where all logits of every counted position are equal
 
     Raises
     ------
@@ -58,8 +55,7 @@ def log_softmax(logits: NDArray) -> NDArray:
 
     Parameters
     ----------
-    logits : ndarray, shape (..., V)
-        Finite numbers; 16-bit ones are computed in float32.
+    logits : ndarray, shape (..., V); finite numbers; 16-bit ones are computed in float32
 
     Returns
     -------
@@ -82,10 +78,8 @@ def checked_targets(targets: ArrayLike, logits: NDArray) -> tuple[NDArray, NDArr
 
     Parameters
     ----------
-    targets : array_like of int, shape (...)
-        From 0 to V − 1, or −1.
-    logits : ndarray, shape (..., V)
-        What they are the targets of.
+    targets : array_like of int, shape (...); from 0 to V − 1, or −1
+    logits : ndarray, shape (..., V); what they are the targets of
 
     Returns
     -------

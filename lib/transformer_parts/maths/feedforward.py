@@ -26,14 +26,10 @@ class Gated(NamedTuple):
 
     Attributes
     ----------
-    pre : ndarray, shape (..., F)
-        x·W_gate, what the activation is applied to.
-    gate : ndarray, shape (..., F)
-        The activation of it.
-    up : ndarray, shape (..., F)
-        x·W_up, the content.
-    hidden : ndarray, shape (..., F)
-        Gate times content, channel by channel.
+    pre : ndarray, shape (..., F); x·W_gate, what the activation is applied to
+    gate : ndarray, shape (..., F); the activation of it
+    up : ndarray, shape (..., F); x·W_up, the content
+    hidden : ndarray, shape (..., F); gate times content, channel by channel
     """
 
     pre: NDArray
@@ -58,14 +54,11 @@ def ffn(
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.
     w_in : array_like, shape (D, F)
-    w_out : array_like, shape (F, D)
-        The output may have another width than the input.
+    w_out : array_like, shape (F, D); the output may have another width than the input
     b_in : array_like, shape (F,), optional
     b_out : array_like, shape (D,), optional
-    activation : function
-        Takes and returns an array of one shape.
+    activation : function; takes and returns an array of one shape
 
     Returns
     -------
@@ -116,12 +109,9 @@ def glu(
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.
     w_gate, w_up : array_like, shape (D, F)
-    w_down : array_like, shape (F, D)
-        The output may have another width than the input.
-    activation : function
-        Takes and returns an array of one shape.
+    w_down : array_like, shape (F, D); the output may have another width than the input
+    activation : function; takes and returns an array of one shape
 
     Returns
     -------
@@ -161,15 +151,12 @@ def gated(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, *, activation: Activ
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.
     w_gate, w_up : array_like, shape (D, F)
-    activation : function
-        Takes and returns an array of one shape.
+    activation : function; takes and returns an array of one shape
 
     Returns
     -------
-    Gated
-        In the dtype that `x` is computed in.
+    Gated : in the dtype that `x` is computed in
 
     Examples
     --------
@@ -199,14 +186,12 @@ def swiglu(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, w_down: ArrayLike) 
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.
     w_gate, w_up : array_like, shape (D, F)
     w_down : array_like, shape (F, D)
 
     Returns
     -------
-    ndarray, shape (..., D)
-        As for `glu`.
+    ndarray, shape (..., D); as for `glu`
 
     References
     ----------
@@ -269,8 +254,7 @@ class GateCounts(NamedTuple):
     ----------
     negative, above_one : float
         Which part of the gates is below 0, and above 1: outside what a probability can be.
-    lowest, highest : float
-        The extremes.
+    lowest, highest : float; the extremes
     share_above_one : float
         Which part of the sum of all squares is due to the gates above 1; NaN where every gate is 0.
     """
@@ -287,13 +271,11 @@ def count_gates(gates: ArrayLike) -> GateCounts:
 
     Parameters
     ----------
-    gates : array_like, shape (...)
-        Gates after the activation.
+    gates : array_like, shape (...); gates after the activation
 
     Returns
     -------
-    GateCounts
-        Over all entries.
+    GateCounts : over all entries
 
     Examples
     --------
@@ -318,14 +300,12 @@ def fractions_in_bins(values: ArrayLike, edges: ArrayLike) -> NDArray[np.float64
     Parameters
     ----------
     values : array_like, shape (...)
-        Finite numbers.
     edges : array_like, shape (N + 1,)
         Edges of the bins, rising.  A bin holds its left edge and not its right one.
 
     Returns
     -------
-    ndarray, shape (N,)
-        Float64; their sum is 1.
+    ndarray, shape (N,); float64; their sum is 1
 
     Examples
     --------

@@ -30,15 +30,12 @@ def standard_draws(config: StackConfig, seed: int | np.random.Generator = 0) -> 
 
     Parameters
     ----------
-    config : StackConfig
-        The decoder.
-    seed : int or numpy Generator
-        The same integer gives the same draws.
+    config : StackConfig; the decoder
+    seed : int or numpy Generator; the same integer gives the same draws
 
     Returns
     -------
-    dict of str to ndarray
-        By the names of `stack_config.shapes`, matrices only.
+    dict of str to ndarray; by the names of `stack_config.shapes`, matrices only
 
     Examples
     --------
@@ -68,21 +65,17 @@ def initial_weights(
 
     Parameters
     ----------
-    config : StackConfig
-        The decoder.
+    config : StackConfig; the decoder
     scheme, std, residual_scaling
         How wide each matrix is drawn, see `standard_deviations`.  Every scheme draws from a normal distribution.
-    seed : int or numpy Generator
-        The same integer gives the same weights.
+    seed : int or numpy Generator; the same integer gives the same weights
     draws : mapping of str to ndarray, optional
         Take these `standard_draws` (of this depth or a greater one) instead of drawing.
-    dtype : dtype
-        float32 or float64.
+    dtype : dtype; float32 or float64
 
     Returns
     -------
-    dict of str to ndarray
-        By the names of `stack_config.shapes`; gains are 1, biases 0.
+    dict of str to ndarray; by the names of `stack_config.shapes`; gains are 1, biases 0
 
     Raises
     ------
@@ -119,15 +112,12 @@ def narrowed(weights: Mapping[str, NDArray], config: StackConfig) -> dict[str, N
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        Of `initial_weights`.
-    config : StackConfig
-        The decoder.
+    weights : mapping of str to ndarray; of `initial_weights`
+    config : StackConfig; the decoder
 
     Returns
     -------
-    dict of str to ndarray
-        The same arrays, but for the narrower ones.
+    dict of str to ndarray; the same arrays, but for the narrower ones
 
     Examples
     --------
@@ -154,8 +144,7 @@ def xavier_std(fan_in: int, fan_out: int) -> float:
 
     Parameters
     ----------
-    fan_in, fan_out : int
-        Inputs and outputs of the matrix.
+    fan_in, fan_out : int; inputs and outputs of the matrix
 
     Returns
     -------
@@ -181,8 +170,7 @@ def kaiming_std(fan_in: int, gain: float = math.sqrt(2)) -> float:
 
     Parameters
     ----------
-    fan_in : int
-        Inputs of the matrix.
+    fan_in : int; inputs of the matrix
     gain : float
         g: √2 makes up for a ReLU, which takes away half of the mean square; 1 is right where nothing does.
 
@@ -223,8 +211,7 @@ def residual_factor(n_layers: int) -> float:
 
     Parameters
     ----------
-    n_layers : int
-        L.
+    n_layers : int; L
 
     Returns
     -------
@@ -250,21 +237,18 @@ def standard_deviations(
 
     Parameters
     ----------
-    config : StackConfig
-        The decoder.
-    scheme : {"normal", "xavier", "kaiming"}
-        N(0, std²), Xavier or Kaiming for the matrices of the layers.
+    config : StackConfig; the decoder
+    scheme : {"normal", "xavier", "kaiming"}; N(0, std²), Xavier or Kaiming for the matrices of the layers
     std : float
-        Of the scheme "normal"; also of the embedding and the head in every scheme (a lookup has no fan-in, and a
-        tied head is the embedding).
+        Of the scheme "normal"; also of the embedding and the head in every scheme (a lookup has no fan-in, and a tied
+        head is the embedding).
     residual_scaling : bool
         Narrow for depth.  Pre-norm, post-norm and sandwich: `residual_factor` on the last matrix of each branch.
         DeepNorm: its β = (8L)^(−1/4) on the values, the output projection and the feed-forward matrices.
 
     Returns
     -------
-    dict of str to float
-        By the names of `stack_config.shapes`, matrices only.
+    dict of str to float; by the names of `stack_config.shapes`, matrices only
 
     References
     ----------
@@ -294,13 +278,11 @@ def narrowing(config: StackConfig) -> dict[str, float]:
 
     Parameters
     ----------
-    config : StackConfig
-        The decoder.
+    config : StackConfig; the decoder
 
     Returns
     -------
-    dict of str to float
-        Matrices that are left alone are not in it.
+    dict of str to float; matrices that are left alone are not in it
 
     Examples
     --------

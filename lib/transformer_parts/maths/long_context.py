@@ -15,10 +15,8 @@ def windowed_keys(length: int, window: int | None = None) -> int:
 
     Parameters
     ----------
-    length : int
-        L.
-    window : int, optional
-        w, the query's own key among them; L if not given.
+    length : int; L
+    window : int, optional; w, the query's own key among them; L if not given
 
     Returns
     -------
@@ -44,11 +42,8 @@ def prefill_attention_flops(config: DecoderConfig, length: int, window: int | No
     Parameters
     ----------
     config : DecoderConfig
-        Sizes.
-    length : int
-        Tokens.
-    window : int, optional
-        As in `windowed_keys`, in every layer.
+    length : int; tokens
+    window : int, optional; as in `windowed_keys`, in every layer
 
     Returns
     -------
@@ -69,12 +64,9 @@ class LongContextCost:
 
     Attributes
     ----------
-    weight_bytes, cache_bytes : int
-        Of all parameters, and of the keys and values.
-    weight_flops, attention_flops : int
-        Of the whole prompt: the products with weights, and attention.
-    prefill_seconds : float
-        Operations over the machine's: the least the prompt takes.
+    weight_bytes, cache_bytes : int; of all parameters, and of the keys and values
+    weight_flops, attention_flops : int; of the whole prompt: the products with weights, and attention
+    prefill_seconds : float; operations over the machine's: the least the prompt takes
     token_seconds : float
         Bytes of weights and cache over the machine's bandwidth: the least one new token takes.
     """
@@ -113,13 +105,9 @@ def long_context_cost(
     Parameters
     ----------
     config : DecoderConfig
-        Sizes.
-    length : int
-        Tokens of the prompt, and in the cache.
-    window : int, optional
-        Keys that a query sees in every layer; the cache then keeps no more.
-    weight_bits, cache_bits : float
-        Bits of a weight and of a cached number; scales of quantisation come on top.
+    length : int; tokens of the prompt, and in the cache
+    window : int, optional; keys that a query sees in every layer; the cache then keeps no more
+    weight_bits, cache_bits : float; bits of a weight and of a cached number; scales of quantisation come on top
     flops_per_second, bytes_per_second : float
         The machine's; the defaults are of the size of a present accelerator's.
 

@@ -37,10 +37,8 @@ def pre_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        The residual stream.
-    branch, norm : function
-        F and its norm.
+    x : array_like, shape (..., D); the residual stream
+    branch, norm : function; F and its norm
 
     Returns
     -------
@@ -66,10 +64,8 @@ def post_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        The residual stream.
-    branch, norm : function
-        F and the norm.
+    x : array_like, shape (..., D); the residual stream
+    branch, norm : function; F and the norm
 
     Returns
     -------
@@ -96,10 +92,8 @@ def sandwich_norm(x: ArrayLike, branch: Part, norm: Part, norm_out: Part) -> NDA
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        The residual stream.
-    branch, norm, norm_out : function
-        F, the norm before it and the norm after it.
+    x : array_like, shape (..., D); the residual stream
+    branch, norm, norm_out : function; F, the norm before it and the norm after it
 
     Returns
     -------
@@ -127,12 +121,9 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        The residual stream.
-    branch, norm : function
-        F and the norm.
-    alpha : float
-        α > 0; with α = 1 this is `post_norm`, and DeepNorm takes that of `deepnorm_alpha_beta`.
+    x : array_like, shape (..., D); the residual stream
+    branch, norm : function; F and the norm
+    alpha : float; α > 0; with α = 1 this is `post_norm`, and DeepNorm takes that of `deepnorm_alpha_beta`
 
     Returns
     -------
@@ -156,8 +147,7 @@ class DeepNormFactors(NamedTuple):
 
     Attributes
     ----------
-    alpha : float
-        What the stream is multiplied by at every norm.
+    alpha : float; what the stream is multiplied by at every norm
     beta : float
         What the initial w_v, w_o and feed-forward weights (Xavier's) are multiplied by; w_q and w_k are not.
     """
@@ -173,8 +163,7 @@ def deepnorm_alpha_beta(n_layers: int) -> DeepNormFactors:
 
     Parameters
     ----------
-    n_layers : int
-        N; each layer has two branches.
+    n_layers : int; N; each layer has two branches
 
     Returns
     -------
@@ -211,8 +200,7 @@ def pre_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Par
 
     Parameters
     ----------
-    grad : array_like, shape (..., D)
-        Gradient of the loss with respect to the output.
+    grad : array_like, shape (..., D); gradient of the loss with respect to the output
     branch_backward, norm_backward : function
         Turn the gradient at the part's output into that at its input, where the forward pass had them.
 
@@ -236,8 +224,7 @@ def post_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Pa
 
     Parameters
     ----------
-    grad : array_like, shape (..., D)
-        Gradient of the loss with respect to the output.
+    grad : array_like, shape (..., D); gradient of the loss with respect to the output
     branch_backward, norm_backward : function
         Turn the gradient at the part's output into that at its input, where the forward pass had them.
 
@@ -262,8 +249,7 @@ def sandwich_norm_backward(
 
     Parameters
     ----------
-    grad : array_like, shape (..., D)
-        Gradient of the loss with respect to the output.
+    grad : array_like, shape (..., D); gradient of the loss with respect to the output
     branch_backward, norm_backward, norm_out_backward : function
         Turn the gradient at the part's output into that at its input, where the forward pass had them.
 
@@ -288,12 +274,10 @@ def deep_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Pa
 
     Parameters
     ----------
-    grad : array_like, shape (..., D)
-        Gradient of the loss with respect to the output.
+    grad : array_like, shape (..., D); gradient of the loss with respect to the output
     branch_backward, norm_backward : function
         Turn the gradient at the part's output into that at its input, where the forward pass had them.
-    alpha : float
-        As in the forward pass.
+    alpha : float; as in the forward pass
 
     Returns
     -------

@@ -26,18 +26,16 @@ def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-6) -
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.  float16 and bfloat16 are computed in float32, the product with γ included, and
-        rounded once.
-    weight : array_like, shape (D,), optional
-        The gain γ; ones if not given.
+        Finite numbers.  float16 and bfloat16 are computed in float32, the product with γ included, and rounded once.
+    weight : array_like, shape (D,), optional; the gain γ; ones if not given
     eps : float
         ε > 0, in units of x².  It is never rounded to zero, so a row of zeros stays zero for any ε.
 
     Returns
     -------
     ndarray, shape (..., D)
-        In the dtype of `x` (integers: float64).  Where the product with γ exceeds that dtype it is infinite, and
-        NumPy warns.
+        In the dtype of `x` (integers: float64).  Where the product with γ exceeds that dtype it is infinite, and NumPy
+        warns.
 
     Notes
     -----
@@ -83,15 +81,13 @@ def layer_norm(
     ----------
     x : array_like, shape (..., D)
         Finite numbers.  float16 and bfloat16 are computed in float32 and rounded once.
-    weight, bias : array_like, shape (D,), optional
-        The gain γ and the shift β; ones and zeros if not given.
+    weight, bias : array_like, shape (D,), optional; the gain γ and the shift β; ones and zeros if not given
     eps : float
         ε > 0, in units of x².  A row of equal entries gives exactly β, for any ε.
 
     Returns
     -------
     ndarray, shape (..., D)
-        In the dtype of `x` (integers: float64).
 
     References
     ----------
@@ -190,8 +186,7 @@ class Moments(NamedTuple):
 
     Attributes
     ----------
-    mean, rms, std : ndarray, shape (...)
-        μ, RMS and the biased (1/D) standard deviation σ, float64.
+    mean, rms, std : ndarray, shape (...); μ, RMS and the biased (1/D) standard deviation σ, float64
     """
 
     mean: NDArray[np.float64]
@@ -213,13 +208,11 @@ def moments(x: ArrayLike) -> Moments:
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        Finite numbers, of any size: the squares are taken of rows scaled to about 1.
+    x : array_like, shape (..., D); finite numbers, of any size: the squares are taken of rows scaled to about 1
 
     Returns
     -------
-    Moments
-        Three arrays of shape (...), float64.
+    Moments : three arrays of shape (...), float64
 
     References
     ----------
@@ -248,12 +241,10 @@ def center(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (..., D)
-        In the dtype of `x` (integers: float64).
 
     Examples
     --------
@@ -273,13 +264,11 @@ def angle(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    x, y : array_like, shape (..., D)
-        Finite numbers; leading axes broadcast.
+    x, y : array_like, shape (..., D); finite numbers; leading axes broadcast
 
     Returns
     -------
-    ndarray, shape (...)
-        From 0 to π; NaN where a vector is zero and so has no direction.
+    ndarray, shape (...); from 0 to π; NaN where a vector is zero and so has no direction
 
     References
     ----------
@@ -305,19 +294,15 @@ def rms_norm_cast_first(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, d
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        Rounded to `dtype` first, as the layer receives it.
-    weight : array_like, shape (D,)
-        γ, rounded to `dtype` as it is stored.
-    eps : float
-        ε > 0.
+    x : array_like, shape (..., D); rounded to `dtype` first, as the layer receives it
+    weight : array_like, shape (D,); γ, rounded to `dtype` as it is stored
+    eps : float; ε > 0
     dtype : {"bfloat16", "float16", "float32"}
         The format the model runs in.  Normalising is done in float32.
 
     Returns
     -------
-    ndarray, shape (..., D)
-        Values of `dtype`, held as float32.
+    ndarray, shape (..., D); values of `dtype`, held as float32
 
     Raises
     ------
@@ -347,20 +332,16 @@ def rms_norm_cast_last(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, dt
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        Rounded to `dtype` first, as the layer receives it.
+    x : array_like, shape (..., D); rounded to `dtype` first, as the layer receives it
     weight : array_like, shape (D,)
         w = γ − 1, rounded to `dtype` as it is stored: weights near 0 are finer than gains near 1, and weight decay
         pulls the gain to 1 instead of to 0.
-    eps : float
-        ε > 0.
-    dtype : {"bfloat16", "float16", "float32"}
-        The format the model runs in.
+    eps : float; ε > 0
+    dtype : {"bfloat16", "float16", "float32"}; the format the model runs in
 
     Returns
     -------
-    ndarray, shape (..., D)
-        Values of `dtype`, held as float32.
+    ndarray, shape (..., D); values of `dtype`, held as float32
 
     Raises
     ------
@@ -392,18 +373,16 @@ def mean_square_in(x: ArrayLike, dtype: str, *, accumulator: str | None = None) 
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        Rounded to `dtype` first.
+    x : array_like, shape (..., D); rounded to `dtype` first
     dtype : {"bfloat16", "float16", "float32"}
         The format of the squares, and of the sum (taken from left to right) and the mean.
     accumulator : {"bfloat16", "float16", "float32"}, optional
-        The format of the sum, if another.  Libraries sum 16-bit numbers in float32, which cures the sum and not
-        the squares.
+        The format of the sum, if another.  Libraries sum 16-bit numbers in float32, which cures the sum and not the
+        squares.
 
     Returns
     -------
-    ndarray, shape (...)
-        Values of `dtype`, held as float32; infinite where the format overflows.
+    ndarray, shape (...); values of `dtype`, held as float32; infinite where the format overflows
 
     Raises
     ------
@@ -432,18 +411,14 @@ def rms_norm_in(x: ArrayLike, dtype: str, eps: float = 1e-6, *, accumulator: str
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        Rounded to `dtype` first.
+    x : array_like, shape (..., D); rounded to `dtype` first
     dtype : {"bfloat16", "float16", "float32"}
-    eps : float
-        ε > 0, rounded to `dtype`.
-    accumulator : {"bfloat16", "float16", "float32"}, optional
-        As for `mean_square_in`.
+    eps : float; ε > 0, rounded to `dtype`
+    accumulator : {"bfloat16", "float16", "float32"}, optional; as for `mean_square_in`
 
     Returns
     -------
-    ndarray, shape (..., D)
-        Values of `dtype`, held as float32; NaN for a row of zeros whose ε vanished.
+    ndarray, shape (..., D); values of `dtype`, held as float32; NaN for a row of zeros whose ε vanished
 
     Raises
     ------

@@ -23,17 +23,13 @@ def sinusoidal(seq_len: int, d_model: int, base: float = 10000.0) -> NDArray[np.
 
     Parameters
     ----------
-    seq_len : int
-        L.
-    d_model : int
-        D, even.
-    base : float
-        Above 0; the wavelengths run from 2π towards 2π·base.
+    seq_len : int; L
+    d_model : int; D, even
+    base : float; above 0; the wavelengths run from 2π towards 2π·base
 
     Returns
     -------
-    (L, D) ndarray
-        To be added to embeddings (…, L, D).
+    (L, D) ndarray; to be added to embeddings (…, L, D)
 
     References
     ----------
@@ -54,14 +50,11 @@ def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> 
     Parameters
     ----------
     positions : (…) array_like
-        Finite numbers.
-    d_model, base
-        As for `sinusoidal`.
+    d_model, base : as for `sinusoidal`
 
     Returns
     -------
-    (…, D) ndarray
-        Float64, whatever the dtype of the positions is.
+    (…, D) ndarray; float64, whatever the dtype of the positions is
 
     References
     ----------
@@ -93,15 +86,12 @@ def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> NDArray[np.fl
 
     Parameters
     ----------
-    k : float
-        Positions to move on; negative: back.
-    d_model, base
-        As for `sinusoidal`.
+    k : float; positions to move on; negative: back
+    d_model, base : as for `sinusoidal`
 
     Returns
     -------
-    (D, D) ndarray
-        Orthogonal; its transpose moves back by k.
+    (D, D) ndarray; orthogonal; its transpose moves back by k
 
     References
     ----------
@@ -130,19 +120,14 @@ def shift_error(
 
     Parameters
     ----------
-    matrix : (D, D) array_like
-        Such as ``shift_matrix(k, D)``.
-    k : float
-        Positions to move on.
-    positions : (…) array_like
-        p.
-    d_model, base
-        As for `sinusoidal`.
+    matrix : (D, D) array_like; such as ``shift_matrix(k, D)``
+    k : float; positions to move on
+    positions : (…) array_like; p
+    d_model, base : as for `sinusoidal`
 
     Returns
     -------
-    (…) ndarray
-        max |PE[p + k] − M PE[p]|.
+    (…) ndarray; max |PE[p + k] − M PE[p]|
 
     References
     ----------
@@ -168,15 +153,12 @@ def shift_inner_product(shifts: ArrayLike, d_model: int, base: float = 10000.0) 
 
     Parameters
     ----------
-    shifts : (…) array_like
-        k.
-    d_model, base
-        As for `sinusoidal`.
+    shifts : (…) array_like; k
+    d_model, base : as for `sinusoidal`
 
     Returns
     -------
-    (…) ndarray
-        At most D/2, the squared length of every vector of the table, which is its value at k = 0.
+    (…) ndarray; at most D/2, the squared length of every vector of the table, which is its value at k = 0
 
     References
     ----------
@@ -197,15 +179,12 @@ def lookup(table: ArrayLike, positions: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    table : (L, D) array_like
-        One learned vector for each position from 0 to L − 1; L·D parameters.
-    positions : (…) array_like of int
-        Nothing wraps around: −1 is as far outside as L is.
+    table : (L, D) array_like; one learned vector for each position from 0 to L − 1; L·D parameters
+    positions : (…) array_like of int; nothing wraps around: −1 is as far outside as L is
 
     Returns
     -------
-    (…, D) ndarray
-        In the floating dtype of `table`; a copy.
+    (…, D) ndarray; in the floating dtype of `table`; a copy
 
     References
     ----------

@@ -19,12 +19,9 @@ class Format(NamedTuple):
 
     Attributes
     ----------
-    bits : int
-        Significant bits, the hidden one counted.
-    min_exponent, max_exponent : int
-        Powers of two of the smallest and the largest normal binade.
-    scalar : type
-        The scalar type of arrays that hold the format itself.
+    bits : int; significant bits, the hidden one counted
+    min_exponent, max_exponent : int; powers of two of the smallest and the largest normal binade
+    scalar : type; the scalar type of arrays that hold the format itself
     """
 
     bits: int
@@ -50,10 +47,8 @@ def round_to(x: ArrayLike, dtype: str) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (...)
-        Numbers; infinities stay.
-    dtype : {"bfloat16", "float16", "float32"}
-        8, 11 or 24 significant bits.
+    x : array_like, shape (...); numbers; infinities stay
+    dtype : {"bfloat16", "float16", "float32"}; 8, 11 or 24 significant bits
 
     Returns
     -------
@@ -97,8 +92,7 @@ def spacing(x: ArrayLike, dtype: str) -> NDArray:
 
     Returns
     -------
-    ndarray, shape (...)
-        Powers of two, float64.
+    ndarray, shape (...); powers of two, float64
 
     Raises
     ------
@@ -128,16 +122,13 @@ def stored(name: str, x: ArrayLike, dtype: str) -> NDArray:
 
     Parameters
     ----------
-    name : str
-        The argument's name, for the message.
+    name : str; the argument's name, for the message
     x : array_like, shape (..., D)
-        Finite numbers.
     dtype : {"bfloat16", "float16", "float32"}
 
     Returns
     -------
-    ndarray, shape (..., D)
-        Values of `dtype`, held as float32.
+    ndarray, shape (..., D); values of `dtype`, held as float32
 
     Raises
     ------
@@ -172,19 +163,14 @@ def rounded_angles(
 
     Parameters
     ----------
-    positions : array_like, shape (..., L)
-        m.
-    inv_freq : array_like, shape (P,)
-        θ, radians per position.
-    dtype : {"bfloat16", "float16", "float32"}
-        The format.
-    rounded : {"positions", "frequencies", "angles"}
-        What is held in it.
+    positions : array_like, shape (..., L); m
+    inv_freq : array_like, shape (P,); θ, radians per position
+    dtype : {"bfloat16", "float16", "float32"}; the format
+    rounded : {"positions", "frequencies", "angles"}; what is held in it
 
     Returns
     -------
-    ndarray, shape (..., L, P)
-        Radians.
+    ndarray, shape (..., L, P); radians
 
     Raises
     ------
@@ -215,13 +201,11 @@ def angle_errors(
 
     Parameters
     ----------
-    positions, inv_freq, dtype, rounded
-        As in `rounded_angles`.
+    positions, inv_freq, dtype, rounded : as in `rounded_angles`
 
     Returns
     -------
-    ndarray, shape (..., L, P)
-        Radians, not below 0.
+    ndarray, shape (..., L, P); radians, not below 0
 
     Examples
     --------

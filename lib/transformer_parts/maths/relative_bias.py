@@ -30,15 +30,13 @@ def relative_positions(L: int, S: int | None = None) -> NDArray[np.int64]:
 
     Parameters
     ----------
-    L : int
-        Number of queries.
+    L : int; number of queries
     S : int, optional
         Number of keys, at least L; L if not given.  When decoding, S − L keys come from the cache.
 
     Returns
     -------
-    (L, S) ndarray of int
-        Negative for keys before the query.
+    (L, S) ndarray of int; negative for keys before the query
 
     Raises
     ------
@@ -72,17 +70,13 @@ def t5_bias(
 
     Parameters
     ----------
-    table : (num_buckets, H) array_like
-        The learned scalars.
-    L, S : int
-        As for `relative_positions`.
-    bidirectional, max_distance
-        As for `t5_bucket_starts`.
+    table : (num_buckets, H) array_like; the learned scalars
+    L, S : int; as for `relative_positions`
+    bidirectional, max_distance : as for `t5_bucket_starts`
 
     Returns
     -------
-    (H, L, S) ndarray
-        In the floating dtype of `table`.
+    (H, L, S) ndarray; in the floating dtype of `table`
 
     References
     ----------
@@ -112,8 +106,7 @@ def alibi_slopes(n_heads: int) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    n_heads : int
-        n.
+    n_heads : int; n
 
     Returns
     -------
@@ -144,13 +137,11 @@ def single_sequence_slopes(n_heads: int) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    n_heads : int
-        n.
+    n_heads : int; n
 
     Returns
     -------
-    (n_heads,) ndarray
-        From 2^(−8/n) down to 1/256.
+    (n_heads,) ndarray; from 2^(−8/n) down to 1/256
 
     References
     ----------
@@ -170,13 +161,11 @@ def power_of_two_heads(n_heads: int) -> int:
 
     Parameters
     ----------
-    n_heads : int
-        n.
+    n_heads : int; n
 
     Returns
     -------
-    int
-        p, with p ≤ n < 2p.
+    int; p, with p ≤ n < 2p
 
     References
     ----------
@@ -199,10 +188,8 @@ def alibi_bias(slopes: ArrayLike, L: int, S: int | None = None) -> NDArray:
 
     Parameters
     ----------
-    slopes : (…, H) array_like
-        m ≥ 0, such as `alibi_slopes`.
-    L, S : int
-        As for `relative_positions`.
+    slopes : (…, H) array_like; m ≥ 0, such as `alibi_slopes`
+    L, S : int; as for `relative_positions`
 
     Returns
     -------
@@ -231,13 +218,11 @@ def half_distance(slopes: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    slopes : (…, H) array_like
-        m ≥ 0.
+    slopes : (…, H) array_like; m ≥ 0
 
     Returns
     -------
-    (…, H) ndarray
-        In positions; infinite for a slope of 0.
+    (…, H) ndarray; in positions; infinite for a slope of 0
 
     References
     ----------
@@ -278,13 +263,11 @@ def t5_bucket_starts(
         Buckets in all: of both directions, n = num_buckets/2 each, or of the one, n = num_buckets.
     max_distance : int
         M > e.  All distances from M on share the last bucket; it begins before M.
-    bidirectional : bool
-        Whether keys after the query have buckets of their own (an encoder's case).
+    bidirectional : bool; whether keys after the query have buckets of their own (an encoder's case)
 
     Returns
     -------
-    (n,) ndarray of int
-        Two equal numbers tell that the first of the two buckets holds no distance.
+    (n,) ndarray of int; two equal numbers tell that the first of the two buckets holds no distance
 
     Raises
     ------
@@ -327,8 +310,7 @@ def t5_bucket(
 
     Parameters
     ----------
-    relative_position : array_like of int
-        j − i, of any shape; see `relative_positions`.
+    relative_position : array_like of int; j − i, of any shape; see `relative_positions`
     bidirectional, num_buckets, max_distance
         As for `t5_bucket_starts`.  T5 has 32 and 128; its encoder is bidirectional, its decoder is not.
 
@@ -364,10 +346,8 @@ def t5_curve(
 
     Parameters
     ----------
-    distance : array_like
-        d ≥ 0, not only whole numbers.
-    bidirectional, num_buckets, max_distance
-        As for `t5_bucket_starts`.
+    distance : array_like; d ≥ 0, not only whole numbers
+    bidirectional, num_buckets, max_distance : as for `t5_bucket_starts`
 
     Returns
     -------

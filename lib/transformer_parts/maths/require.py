@@ -75,14 +75,10 @@ def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True
 
     Parameters
     ----------
-    name : str
-        The argument's name, for the message.
-    value : array_like
-        What was passed.
-    min_ndim : int
-        The fewest axes it may have.
-    finite : bool
-        Refuse NaN and infinities (otherwise NaN alone is refused).
+    name : str; the argument's name, for the message
+    value : array_like; what was passed
+    min_ndim : int; the fewest axes it may have
+    finite : bool; refuse NaN and infinities (otherwise NaN alone is refused)
     """
     out = floating(name, value, min_ndim=min_ndim)
     if finite:

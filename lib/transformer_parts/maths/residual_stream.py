@@ -21,12 +21,10 @@ class FirstPass(NamedTuple):
 
     Attributes
     ----------
-    loss : float
-        In nats.
+    loss : float; in nats
     activation_rms : (n_layers + 1,) ndarray
         Root mean square of the residual stream before the first layer and after each.
-    stream_gradient : (n_layers + 1,) ndarray
-        Norm of the loss's gradient with respect to these streams.
+    stream_gradient : (n_layers + 1,) ndarray; norm of the loss's gradient with respect to these streams
     ffn_gradient : (n_layers,) ndarray
         Norm of its gradient with respect to the last feed-forward matrix of each layer: what theorem 1 of Xiong et al.
         is about.
@@ -56,19 +54,15 @@ def initialized(
     ----------
     config : StackConfig
         Sizes and kinds; its head must not be tied, for embedding and head are drawn differently.
-    scheme : {"xavier", "gpt2"}
-        How the weights are drawn.
-    branch_scale : float
-        Factor of the last matrix of each branch, above 0.
-    seed : int
-        The same integer gives the same weights.
+    scheme : {"xavier", "gpt2"}; how the weights are drawn
+    branch_scale : float; factor of the last matrix of each branch, above 0
+    seed : int; the same integer gives the same weights
     draws : mapping of str to ndarray, optional
         `initialization.standard_draws` of this depth or a greater one, instead of new ones.
 
     Returns
     -------
-    dict of str to ndarray
-        In float64.
+    dict of str to ndarray; in float64
 
     Raises
     ------
@@ -110,10 +104,8 @@ def random_tokens(vocab_size: int, length: int, seed: int = 0) -> tuple[NDArray[
 
     Parameters
     ----------
-    vocab_size, length : int
-        V and L.
-    seed : int
-        The same integer gives the same tokens.
+    vocab_size, length : int; V and L
+    seed : int; the same integer gives the same tokens
 
     Returns
     -------
@@ -136,14 +128,10 @@ def first_pass(weights: Mapping[str, NDArray], config: StackConfig, *, length: i
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        Of `initialized`, say.
-    config : StackConfig
-        Sizes and kinds.
-    length : int
-        How many tokens.
-    seed : int
-        Of the tokens.
+    weights : mapping of str to ndarray; of `initialized`, say
+    config : StackConfig; sizes and kinds
+    length : int; how many tokens
+    seed : int; of the tokens
 
     Returns
     -------

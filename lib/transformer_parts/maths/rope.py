@@ -24,10 +24,8 @@ def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    head_dim : int
-        K, the number of channels that are turned; even and at most `MAX_HEAD_DIM`, 1,048,576.
-    rope_base : float
-        The base, above 0.
+    head_dim : int; K, the number of channels that are turned; even and at most `MAX_HEAD_DIM`, 1,048,576
+    rope_base : float; the base, above 0
 
     Returns
     -------
@@ -60,13 +58,11 @@ def wavelengths(inv_freq: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    inv_freq : array_like, shape (P,)
-        Radians per position, all above 0.
+    inv_freq : array_like, shape (P,); radians per position, all above 0
 
     Returns
     -------
-    ndarray, shape (P,)
-        Positions per turn.
+    ndarray, shape (P,); positions per turn
 
     Raises
     ------
@@ -113,24 +109,21 @@ def rotate(
 
     Parameters
     ----------
-    x : array_like, shape (..., L, K)
-        Queries or keys.
+    x : array_like, shape (..., L, K); queries or keys
     positions : array_like, shape (L,) or broadcastable to (..., L)
         m, the position of each vector; fractions and negative numbers are allowed.
-    rope_base : float
-        Base of the frequencies; not read where `inv_freq` is given.
+    rope_base : float; base of the frequencies; not read where `inv_freq` is given
     inv_freq : array_like, shape (rotary_dim/2,), optional
         Radians per position for each pair, instead of ``inv_freq(rotary_dim, rope_base)``.
-    layout : {"interleaved", "split"}
-        Which channels make a pair.
+    layout : {"interleaved", "split"}; which channels make a pair
     rotary_dim : int, optional
         Turn only the first `rotary_dim` channels (even) and pass the others through; all K by default.
 
     Returns
     -------
     ndarray, shape (..., L, K)
-        The turned vectors, in the dtype of `x` (integers become float64).  Angles are computed in float64
-        whatever the dtype, so that position 100000 is as exact as position 1.
+        The turned vectors, in the dtype of `x` (integers become float64).  Angles are computed in float64 whatever the
+        dtype, so that position 100000 is as exact as position 1.
 
     References
     ----------
@@ -168,19 +161,14 @@ def frequencies_for(
 
     Parameters
     ----------
-    head_dim : int
-        K, the width of the vectors.
-    rope_base : float
-        Base; not read where `inv_freq` is given.
-    inv_freq : array_like, shape (rotary_dim/2,), optional
-        Frequencies in radians per position.
-    rotary_dim : int, optional
-        How many of the K channels are turned; all by default.
+    head_dim : int; K, the width of the vectors
+    rope_base : float; base; not read where `inv_freq` is given
+    inv_freq : array_like, shape (rotary_dim/2,), optional; frequencies in radians per position
+    rotary_dim : int, optional; how many of the K channels are turned; all by default
 
     Returns
     -------
-    ndarray, shape (rotary_dim/2,)
-        Radians per position.
+    ndarray, shape (rotary_dim/2,); radians per position
 
     Examples
     --------
@@ -229,21 +217,18 @@ def scores_by_offset(
 
     Parameters
     ----------
-    query, key : array_like, shape (..., K)
-        Before the rotation; leading axes broadcast.
+    query, key : array_like, shape (..., K); before the rotation; leading axes broadcast
     offsets : array_like, shape (N,)
         Δ, position of the key minus position of the query.  Whole, evenly spaced offsets are the fastest: the
         angle-addition formula makes one small matrix product of them.
-    rope_base, inv_freq, layout, rotary_dim
-        As in `rotate`.
-    scale : float, optional
-        Factor of the inner product; 1/√K by default.
+    rope_base, inv_freq, layout, rotary_dim : as in `rotate`
+    scale : float, optional; factor of the inner product; 1/√K by default
 
     Returns
     -------
     ndarray, shape (..., N)
-        The scores, computed in float64 and returned in the dtype of query and key (where they differ, in the
-        wider one, at least float32).
+        The scores, computed in float64 and returned in the dtype of query and key (where they differ, in the wider one,
+        at least float32).
 
     References
     ----------
@@ -286,15 +271,12 @@ def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    positions : array_like, shape (..., L)
-        Positions; fractions and negative numbers are allowed.
-    inv_freq : array_like, shape (P,)
-        Radians per position.
+    positions : array_like, shape (..., L); positions; fractions and negative numbers are allowed
+    inv_freq : array_like, shape (P,); radians per position
 
     Returns
     -------
-    ndarray, shape (..., L, P)
-        Radians, not reduced to one turn.
+    ndarray, shape (..., L, P); radians, not reduced to one turn
 
     Raises
     ------
@@ -318,8 +300,7 @@ def query_and_key(query: ArrayLike, key: ArrayLike) -> tuple[NDArray, NDArray]:
 
     Parameters
     ----------
-    query, key : array_like, shape (..., K)
-        Vectors, before or after the rotation.
+    query, key : array_like, shape (..., K); vectors, before or after the rotation
 
     Returns
     -------
@@ -343,15 +324,12 @@ def to_pairs(x: NDArray, layout: str = "interleaved") -> NDArray:
 
     Parameters
     ----------
-    x : ndarray, shape (..., 2P)
-        Vectors whose channels are all paired.
-    layout : {"interleaved", "split"}
-        Which channels make a pair.
+    x : ndarray, shape (..., 2P); vectors whose channels are all paired
+    layout : {"interleaved", "split"}; which channels make a pair
 
     Returns
     -------
-    ndarray, shape (..., P)
-        complex64 for float32 and narrower, otherwise complex128.
+    ndarray, shape (..., P); complex64 for float32 and narrower, otherwise complex128
 
     Examples
     --------
@@ -373,15 +351,12 @@ def from_polar(length: float, direction: float) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    length : float
-        At least 0.
-    direction : float
-        Radians, counter-clockwise from the first channel.
+    length : float; at least 0
+    direction : float; radians, counter-clockwise from the first channel
 
     Returns
     -------
     ndarray, shape (2,)
-        The pair.
 
     Examples
     --------
@@ -401,15 +376,12 @@ def phases_of(angle: NDArray[np.float64], dtype: np.dtype) -> NDArray:
 
     Parameters
     ----------
-    angle : ndarray
-        Radians.
-    dtype : dtype
-        What the phases are to be multiplied with: float32, float64 or longdouble.
+    angle : ndarray; radians
+    dtype : dtype; what the phases are to be multiplied with: float32, float64 or longdouble
 
     Returns
     -------
-    ndarray, of the shape of `angle`
-        complex64 for float32, complex128 for float64.
+    ndarray, of the shape of `angle`; complex64 for float32, complex128 for float64
 
     Examples
     --------
@@ -432,8 +404,7 @@ def turn_interleaved(x: NDArray, phases: NDArray, out: NDArray) -> None:
     ----------
     x : ndarray, shape (..., L, 2P)
         Vectors whose channels are all paired, 2i with 2i+1, contiguous along the last axis.
-    phases : ndarray, broadcastable to (..., L, P)
-        The complex numbers, of the precision of `x`.
+    phases : ndarray, broadcastable to (..., L, P); the complex numbers, of the precision of `x`
     out : ndarray, shape (..., L, 2P)
         Where the result goes: of the dtype of `x`, contiguous along the last axis.
 
@@ -452,12 +423,10 @@ def turn_split(x: NDArray, phases: NDArray, out: NDArray) -> None:
 
     Parameters
     ----------
-    x : ndarray, shape (..., L, 2P)
-        Vectors whose channels are all paired, i with i+P.
+    x : ndarray, shape (..., L, 2P); vectors whose channels are all paired, i with i+P
     phases : ndarray, shape (L, P), or broadcastable to (..., L, P) and of three axes or more
         The complex numbers, of the precision of `x`.
-    out : ndarray, shape (..., L, 2P)
-        Where the result goes: of the dtype of `x`.
+    out : ndarray, shape (..., L, 2P); where the result goes: of the dtype of `x`
 
     Raises
     ------
@@ -504,17 +473,13 @@ def sums_of_turned(products: NDArray, offsets: NDArray, inv_freq: NDArray) -> ND
 
     Parameters
     ----------
-    products : ndarray of complex, shape (..., P)
-        c, for RoPE the conjugate of the query's pair times the key's.
-    offsets : ndarray, shape (N,)
-        Δ.
-    inv_freq : ndarray, shape (P,)
-        θ, radians per position.
+    products : ndarray of complex, shape (..., P); c, for RoPE the conjugate of the query's pair times the key's
+    offsets : ndarray, shape (N,); Δ
+    inv_freq : ndarray, shape (P,); θ, radians per position
 
     Returns
     -------
-    ndarray, shape (..., N)
-        The sums, in float64.
+    ndarray, shape (..., N); the sums, in float64
 
     Examples
     --------

@@ -25,17 +25,13 @@ def pair_indices(head_dim: int, layout: str = "interleaved", *, rotary_dim: int 
 
     Parameters
     ----------
-    head_dim : int
-        K, the width of the head.
-    layout : {"interleaved", "split"}
-        Which of the two.
-    rotary_dim : int, optional
-        r, how many of the first channels are turned (even); all K by default.
+    head_dim : int; K, the width of the head
+    layout : {"interleaved", "split"}; which of the two
+    rotary_dim : int, optional; r, how many of the first channels are turned (even); all K by default
 
     Returns
     -------
-    ndarray, shape (r/2, 2)
-        Channels that are not turned are in no pair.
+    ndarray, shape (r/2, 2); channels that are not turned are in no pair
 
     References
     ----------
@@ -60,17 +56,14 @@ def permutation(head_dim: int, to: str, *, rotary_dim: int | None = None) -> NDA
 
     Parameters
     ----------
-    head_dim : int
-        K, the width of the head.
-    to : {"interleaved", "split"}
-        The layout that is wanted; the vectors are in the other one.
+    head_dim : int; K, the width of the head
+    to : {"interleaved", "split"}; the layout that is wanted; the vectors are in the other one
     rotary_dim : int, optional
         How many of the first channels are turned (even); the others stay where they are.  All K by default.
 
     Returns
     -------
-    ndarray of int, shape (K,)
-        Each channel once.
+    ndarray of int, shape (K,); each channel once
 
     Examples
     --------
@@ -94,18 +87,15 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
 
     .. math:: (\Pi x)_c = x_{\text{order}[c]}, \qquad \Pi^{\mathsf T} \Pi = I
 
-    On weights in (out, in) it acts from the left, Π W; on weights in (in, out) its transpose acts from the right,
-    W Πᵀ.
+    On weights in (out, in) it acts from the left, Π W; on weights in (in, out) its transpose acts from the right, W Πᵀ.
 
     Parameters
     ----------
-    order : array_like of int, shape (K,)
-        Each of 0 … K−1 once.
+    order : array_like of int, shape (K,); each of 0 … K−1 once
 
     Returns
     -------
-    ndarray, shape (K, K)
-        A single 1 in each row and column.
+    ndarray, shape (K, K); a single 1 in each row and column
 
     Examples
     --------
@@ -126,10 +116,8 @@ def reorder(x: ArrayLike, to: str, *, rotary_dim: int | None = None) -> NDArray:
     ----------
     x : array_like, shape (..., K)
         Queries, keys or a norm's weight over one head (QK-norm): whatever has one number for each channel of a head.
-    to : {"interleaved", "split"}
-        The layout that is wanted.
-    rotary_dim : int, optional
-        As in `permutation`.
+    to : {"interleaved", "split"}; the layout that is wanted
+    rotary_dim : int, optional; as in `permutation`
 
     Returns
     -------
@@ -159,14 +147,10 @@ def convert_projection(
         Weights whose axis `out_axis` holds the channels of all heads, one head after the other: (D, H·K) in this
         library's convention ``x @ w``, where the columns move; (H·K, D) with ``out_axis=0`` as checkpoints have it,
         where the rows move; (H·K,) for a bias.  Any dtype, quantised ones included.
-    head_dim : int
-        K, the width of a head.
-    to : {"interleaved", "split"}
-        The layout that is wanted; the weights are in the other one.
-    rotary_dim : int, optional
-        As in `permutation`.
-    out_axis : int
-        The axis of the output channels.
+    head_dim : int; K, the width of a head
+    to : {"interleaved", "split"}; the layout that is wanted; the weights are in the other one
+    rotary_dim : int, optional; as in `permutation`
+    out_axis : int; the axis of the output channels
 
     Returns
     -------
@@ -241,18 +225,13 @@ def read_scores(
 
     Parameters
     ----------
-    query, key : array_like, shape (..., K)
-        Before the rotation, in the layout `trained`.
-    offsets : array_like, shape (N,)
-        Position of the key minus position of the query.
+    query, key : array_like, shape (..., K); before the rotation, in the layout `trained`
+    offsets : array_like, shape (N,); position of the key minus position of the query
     order : array_like of int, shape (K,)
         What was done to the rows of W_q and W_k: channel c is now what was channel ``order[c]``.
-    layout : {"interleaved", "split"}
-        Which channels the code pairs.
-    trained : {"interleaved", "split"}
-        Which channels were paired when the weights were trained.
-    rope_base, rotary_dim
-        As in `rope.rotate`.
+    layout : {"interleaved", "split"}; which channels the code pairs
+    trained : {"interleaved", "split"}; which channels were paired when the weights were trained
+    rope_base, rotary_dim : as in `rope.rotate`
 
     Returns
     -------
@@ -288,17 +267,13 @@ def agreement(
     ----------
     pairs, other : array_like of int, shape (P, 2)
         The channels of each pair, in the same K channels; pair i of both turns by ``inv_freq[i]``.
-    inv_freq : array_like, shape (P,)
-        Radians per position.
-    head_dim : int
-        K; channels in no pair are not turned.
-    offsets : array_like, shape (N,)
-        Position of the key minus position of the query.
+    inv_freq : array_like, shape (P,); radians per position
+    head_dim : int; K; channels in no pair are not turned
+    offsets : array_like, shape (N,); position of the key minus position of the query
 
     Returns
     -------
-    ndarray, shape (N,)
-        From −1 to 1; 1 at offset 0.
+    ndarray, shape (N,); from −1 to 1; 1 at offset 0
 
     Examples
     --------
@@ -329,15 +304,12 @@ def difference_std(query: ArrayLike, key: ArrayLike, agreement: ArrayLike) -> ND
 
     Parameters
     ----------
-    query, key : array_like, shape (K,)
-        Only their lengths count.
-    agreement : array_like
-        ρ, from `agreement`.
+    query, key : array_like, shape (K,); only their lengths count
+    agreement : array_like; ρ, from `agreement`
 
     Returns
     -------
-    ndarray, of the shape of `agreement`
-        At least 0.
+    ndarray, of the shape of `agreement`; at least 0
 
     Examples
     --------
@@ -365,8 +337,7 @@ def rms_by_distance(values: ArrayLike) -> NDArray[np.float64]:
 
     Returns
     -------
-    ndarray, shape (L,)
-        Entry d is over the L − d entries with i − j = d.
+    ndarray, shape (L,); entry d is over the L − d entries with i − j = d
 
     Examples
     --------
@@ -383,13 +354,11 @@ def total_variation(weights: ArrayLike, other: ArrayLike) -> NDArray[np.float64]
 
     Parameters
     ----------
-    weights, other : array_like, shape (..., S)
-        Attention weights; rows sum to 1.
+    weights, other : array_like, shape (..., S); attention weights; rows sum to 1
 
     Returns
     -------
-    ndarray, shape (...)
-        From 0 (the same) to 1 (nothing in common).
+    ndarray, shape (...); from 0 (the same) to 1 (nothing in common)
 
     Examples
     --------

@@ -50,23 +50,16 @@ def pair_scores(
 
     Parameters
     ----------
-    query, key : array_like, shape (..., K)
-        Before the rotation; leading axes broadcast.
-    offsets : array_like, shape (N,)
-        Position of the key minus position of the query.
-    inv_freq : array_like, shape (P,)
-        Radians per position.
-    layout : {"interleaved", "split"}
-        Which channels make a pair.
-    scale : float, optional
-        Factor of the inner product; 1/√K by default.
-    window : int
-        Take the mean over so many neighbouring whole offsets, of which `offsets` are the middles.
+    query, key : array_like, shape (..., K); before the rotation; leading axes broadcast
+    offsets : array_like, shape (N,); position of the key minus position of the query
+    inv_freq : array_like, shape (P,); radians per position
+    layout : {"interleaved", "split"}; which channels make a pair
+    scale : float, optional; factor of the inner product; 1/√K by default
+    window : int; take the mean over so many neighbouring whole offsets, of which `offsets` are the middles
 
     Returns
     -------
-    ndarray, shape (..., P, N)
-        The contributions.
+    ndarray, shape (..., P, N); the contributions
 
     References
     ----------
@@ -103,13 +96,11 @@ def decay_bound(
 
     Parameters
     ----------
-    query, key, offsets, inv_freq, layout, scale
-        As in `pair_scores`.
+    query, key, offsets, inv_freq, layout, scale : as in `pair_scores`
 
     Returns
     -------
-    ndarray, shape (..., N)
-        The bound, never below the size of the score.
+    ndarray, shape (..., N); the bound, never below the size of the score
 
     References
     ----------
@@ -132,10 +123,8 @@ class PairWaves(NamedTuple):
 
     Attributes
     ----------
-    amplitude : ndarray, shape (..., P)
-        The largest product of the two pairs.
-    phase : ndarray, shape (..., P)
-        Radians from −π to π.
+    amplitude : ndarray, shape (..., P); the largest product of the two pairs
+    phase : ndarray, shape (..., P); radians from −π to π
 
     Examples
     --------
@@ -158,15 +147,12 @@ def pair_waves(query: ArrayLike, key: ArrayLike, *, layout: str = "interleaved")
 
     Parameters
     ----------
-    query, key : array_like, shape (..., K)
-        Before the rotation, K even; leading axes broadcast.
-    layout : {"interleaved", "split"}
-        Which channels make a pair.
+    query, key : array_like, shape (..., K); before the rotation, K even; leading axes broadcast
+    layout : {"interleaved", "split"}; which channels make a pair
 
     Returns
     -------
-    PairWaves
-        ``amplitude``, shape (..., P), and ``phase``, shape (..., P), in radians from −π to π.
+    PairWaves : ``amplitude``, shape (..., P), and ``phase``, shape (..., P), in radians from −π to π
 
     References
     ----------
@@ -194,15 +180,12 @@ def window_factor(inv_freq: ArrayLike, window: int) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    inv_freq : array_like, shape (P,)
-        Radians per position.
-    window : int
-        w, how many neighbouring whole offsets.
+    inv_freq : array_like, shape (P,); radians per position
+    window : int; w, how many neighbouring whole offsets
 
     Returns
     -------
-    ndarray, shape (P,)
-        From −1 to 1; 1 for a window of one offset.
+    ndarray, shape (P,); from −1 to 1; 1 for a window of one offset
 
     Examples
     --------
@@ -246,17 +229,13 @@ def similar_key(query: ArrayLike, other: ArrayLike, similarity: float) -> NDArra
 
     Parameters
     ----------
-    query : array_like, shape (..., K)
-        q.
-    other : array_like, shape (..., K)
-        z, what the key is made of where it does not resemble the query.
-    similarity : float
-        ρ, from −1 to 1.
+    query : array_like, shape (..., K); q
+    other : array_like, shape (..., K); z, what the key is made of where it does not resemble the query
+    similarity : float; ρ, from −1 to 1
 
     Returns
     -------
-    ndarray, shape (..., K)
-        The key, of the wider dtype of the two.
+    ndarray, shape (..., K); the key, of the wider dtype of the two
 
     Examples
     --------
@@ -285,22 +264,17 @@ def random_scores(
 
     Parameters
     ----------
-    offsets : array_like, shape (N,)
-        Position of the key minus position of the query.
-    inv_freq : array_like, shape (P,)
-        Radians per position.
-    similarity : float
-        ρ, from −1 to 1.
-    scale : float, optional
-        Factor of the inner product; 1/√K with K = 2P by default.
+    offsets : array_like, shape (N,); position of the key minus position of the query
+    inv_freq : array_like, shape (P,); radians per position
+    similarity : float; ρ, from −1 to 1
+    scale : float, optional; factor of the inner product; 1/√K with K = 2P by default
     window : int
         Take the mean, of the scores' mean and of their variance, over so many neighbouring whole offsets, of which
         `offsets` are the middles.
 
     Returns
     -------
-    mean, deviation : ndarray, shape (N,)
-        Over the draws, not over the offsets.
+    mean, deviation : ndarray, shape (N,); over the draws, not over the offsets
 
     Examples
     --------
@@ -339,23 +313,16 @@ def content_scores(
 
     Parameters
     ----------
-    queries : array_like, shape (L, K)
-        Before the rotation.
-    keys : array_like, shape (S, K)
-        Before the rotation.
-    offsets : array_like, shape (N,)
-        Position of the key minus position of the query.
-    inv_freq : array_like, shape (P,)
-        Radians per position.
-    layout : {"interleaved", "split"}
-        Which channels make a pair.
-    scale : float, optional
-        Factor of the inner product; 1/√K by default.
+    queries : array_like, shape (L, K); before the rotation
+    keys : array_like, shape (S, K); before the rotation
+    offsets : array_like, shape (N,); position of the key minus position of the query
+    inv_freq : array_like, shape (P,); radians per position
+    layout : {"interleaved", "split"}; which channels make a pair
+    scale : float, optional; factor of the inner product; 1/√K by default
 
     Returns
     -------
-    mean, deviation : ndarray, shape (N,)
-        Over the L·S contents, all set at the same offset.
+    mean, deviation : ndarray, shape (N,); over the L·S contents, all set at the same offset
 
     Examples
     --------
@@ -384,10 +351,8 @@ class DistanceCounts(NamedTuple):
 
     Attributes
     ----------
-    negative, offsets : int
-        Offsets with a score below 0, of all offsets.
-    rising, steps : int
-        Steps from |Δ| to |Δ| + 1 that raise the score, of all such steps.
+    negative, offsets : int; offsets with a score below 0, of all offsets
+    rising, steps : int; steps from |Δ| to |Δ| + 1 that raise the score, of all such steps
     """
 
     negative: int
@@ -401,13 +366,11 @@ def distance_counts(scores: ArrayLike) -> DistanceCounts:
 
     Parameters
     ----------
-    scores : array_like, shape (2N + 1,)
-        Scores at the whole offsets −N … N.
+    scores : array_like, shape (2N + 1,); scores at the whole offsets −N … N
 
     Returns
     -------
-    DistanceCounts
-        Of 2N + 1 offsets and 2N steps.
+    DistanceCounts : of 2N + 1 offsets and 2N steps
 
     Raises
     ------
@@ -435,13 +398,11 @@ def r_squared(scores: ArrayLike, predicted: ArrayLike) -> float:
 
     Parameters
     ----------
-    scores, predicted : array_like, of one shape
-        What is, and what was predicted.
+    scores, predicted : array_like, of one shape; what is, and what was predicted
 
     Returns
     -------
-    float
-        1 for a perfect prediction, 0 for one as good as the mean; below 0 for a worse one.
+    float; 1 for a perfect prediction, 0 for one as good as the mean; below 0 for a worse one
 
     Raises
     ------

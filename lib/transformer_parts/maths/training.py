@@ -24,20 +24,13 @@ class Plan:
 
     Parameters
     ----------
-    steps : int
-        How many steps.
-    batch_size, length : int
-        Sequences in a batch, and tokens in a sequence.
-    peak, floor : float
-        Highest and last learning rate.
-    warmup_steps : int
-        Steps in which the rate rises to its peak; 0: none.
-    max_norm : float, optional
-        Gradients are clipped to this global norm; ``None``: not at all.
-    betas, eps, weight_decay
-        AdamW's.
-    seed : int
-        Of the batches.
+    steps : int; how many steps
+    batch_size, length : int; sequences in a batch, and tokens in a sequence
+    peak, floor : float; highest and last learning rate
+    warmup_steps : int; steps in which the rate rises to its peak; 0: none
+    max_norm : float, optional; gradients are clipped to this global norm; ``None``: not at all
+    betas, eps, weight_decay : AdamW's
+    seed : int; of the batches
 
     Raises
     ------
@@ -72,8 +65,7 @@ class Plan:
 
         Parameters
         ----------
-        step : int
-            From 0.
+        step : int; from 0
 
         Returns
         -------
@@ -89,18 +81,12 @@ class Record(NamedTuple):
 
     Attributes
     ----------
-    step : int
-        From 0.
-    loss : float
-        Of the step's batch, before the step, in nats.
-    gradient_norm : float
-        Global norm before clipping.
-    learning_rate : float
-        Of the step.
-    layers : LayerNumbers or None
-        Numbers by layer before the step, where they were asked for.
-    weights : dict of str to ndarray
-        The parameters after the step; the next step writes into these arrays.
+    step : int; from 0
+    loss : float; of the step's batch, before the step, in nats
+    gradient_norm : float; global norm before clipping
+    learning_rate : float; of the step
+    layers : LayerNumbers or None; numbers by layer before the step, where they were asked for
+    weights : dict of str to ndarray; the parameters after the step; the next step writes into these arrays
     """
 
     step: int
@@ -126,13 +112,11 @@ def train(
     weights : mapping of str to ndarray
         Where to begin, as `initialization.initial_weights` draws them; not changed.  float32 is twice as fast as
         float64.
-    config : StackConfig
-        Sizes and kinds.
-    plan : Plan, optional
-        The default one if not given.
+    config : StackConfig; sizes and kinds
+    plan : Plan, optional; the default one if not given
     batches : function, optional
-        From the step, counted from 0, to tokens and targets of shape (B, L).  If not given, `repeated_segments`
-        drawn by the plan's seed: equal plans see equal batches.
+        From the step, counted from 0, to tokens and targets of shape (B, L).  If not given, `repeated_segments` drawn
+        by the plan's seed: equal plans see equal batches.
     watch_every : int
         Every so many steps, and at the last, the record has the numbers by layer, which cost a little; 0: never.
 
@@ -191,16 +175,11 @@ def repeated_segments(
 
     Parameters
     ----------
-    rng : numpy Generator
-        Draws segments and their lengths, each evenly.
-    batch_size : int
-        B.
-    length : int
-        L, tokens that are read; at least 2.
-    vocab_size : int
-        V.
-    shortest, longest : int, optional
-        Lengths of a segment, inclusive; L/4 and L/2 if not given (at least 1).
+    rng : numpy Generator; draws segments and their lengths, each evenly
+    batch_size : int; B
+    length : int; L, tokens that are read; at least 2
+    vocab_size : int; V
+    shortest, longest : int, optional; lengths of a segment, inclusive; L/4 and L/2 if not given (at least 1)
 
     Returns
     -------
@@ -249,21 +228,15 @@ class AdamW:
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        The parameters to begin with; copied.
-    betas : tuple of two floats
-        β₁ and β₂, each at least 0 and below 1.
-    eps : float
-        ε > 0.
-    weight_decay : float
-        λ ≥ 0.
+    weights : mapping of str to ndarray; the parameters to begin with; copied
+    betas : tuple of two floats; β₁ and β₂, each at least 0 and below 1
+    eps : float; ε > 0
+    weight_decay : float; λ ≥ 0
 
     Attributes
     ----------
-    weights : dict of str to ndarray
-        The parameters as they stand; `step` writes into these arrays.
-    steps : int
-        t, how many steps have been taken.
+    weights : dict of str to ndarray; the parameters as they stand; `step` writes into these arrays
+    steps : int; t, how many steps have been taken
 
     Raises
     ------
@@ -308,10 +281,8 @@ class AdamW:
 
         Parameters
         ----------
-        gradients : mapping of str to array_like
-            By the names and of the shapes of the weights.
-        learning_rate : float
-            η ≥ 0.
+        gradients : mapping of str to array_like; by the names and of the shapes of the weights
+        learning_rate : float; η ≥ 0
 
         Raises
         ------
@@ -356,14 +327,10 @@ def warmup_cosine(step: int, *, peak: float, warmup_steps: int, total_steps: int
 
     Parameters
     ----------
-    step : int
-        t, from 0; from `total_steps` on the rate stays at the floor.
-    peak, floor : float
-        Highest and last rate; 0 ≤ floor ≤ peak.
-    warmup_steps : int
-        n_w; 0: no warm-up, the first step has the peak's rate.
-    total_steps : int
-        n, above n_w.
+    step : int; t, from 0; from `total_steps` on the rate stays at the floor
+    peak, floor : float; highest and last rate; 0 ≤ floor ≤ peak
+    warmup_steps : int; n_w; 0: no warm-up, the first step has the peak's rate
+    total_steps : int; n, above n_w
 
     Returns
     -------
@@ -400,17 +367,14 @@ def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray],
 
     Parameters
     ----------
-    gradients : mapping of str to array_like
-        By name; integers become float64.
-    max_norm : float
-        c > 0.
+    gradients : mapping of str to array_like; by name; integers become float64
+    max_norm : float; c > 0
 
     Returns
     -------
     clipped : dict of str to ndarray
         The same arrays where nothing had to be clipped, or where the norm is not finite and no factor would help.
-    norm : float
-        The global norm before clipping.
+    norm : float; the global norm before clipping
 
     References
     ----------

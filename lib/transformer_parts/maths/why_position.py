@@ -39,10 +39,8 @@ class Projections(NamedTuple):
 
     Attributes
     ----------
-    query, key, value : (D, D) ndarray
-        From the tokens into the heads.
-    output : (D, D) ndarray
-        Out of the heads.
+    query, key, value : (D, D) ndarray; from the tokens into the heads
+    output : (D, D) ndarray; out of the heads
     """
 
     query: NDArray
@@ -68,14 +66,10 @@ class SelfAttention:
 
     Parameters
     ----------
-    layers : tuple of Projections
-        One for each layer.
-    n_heads : int
-        H, a divisor of D.
-    scheme : {"none", "sinusoidal", "learned", "t5", "alibi", "rope"}
-        How positions are told.
-    causal : bool
-        Whether a token sees itself and those before it alone.
+    layers : tuple of Projections; one for each layer
+    n_heads : int; H, a divisor of D
+    scheme : {"none", "sinusoidal", "learned", "t5", "alibi", "rope"}; how positions are told
+    causal : bool; whether a token sees itself and those before it alone
     table : array_like, optional
         What a scheme has learned: (L_max, D) vectors for "learned", (buckets, H) scalars for "t5".
 
@@ -134,21 +128,15 @@ class SelfAttention:
 
         Parameters
         ----------
-        d_model, n_heads : int
-            D and H.
-        scheme, causal
-            As for the class.
-        n_layers : int
-            How many layers.
-        max_positions : int
-            Rows of the table of "learned".
-        seed : int
-            Of the weights.
+        d_model, n_heads : int; D and H
+        scheme, causal : as for the class
+        n_layers : int; how many layers
+        max_positions : int; rows of the table of "learned"
+        seed : int; of the weights
 
         Returns
         -------
-        SelfAttention
-            The weights keep the variance of their input at 1; the tables have variance 1 as well.
+        SelfAttention : the weights keep the variance of their input at 1; the tables have variance 1 as well
         """
         d_model = require.integer("d_model", d_model)
         shape = (require.integer("n_layers", n_layers), len(Projections._fields), d_model, d_model)
@@ -176,15 +164,12 @@ class SelfAttention:
 
         Parameters
         ----------
-        x : (…, L, D) array_like
-            Tokens.
-        start : int
-            Position of the first.
+        x : (…, L, D) array_like; tokens
+        start : int; position of the first
 
         Returns
         -------
-        (N, …, H, L, L) ndarray
-            Of N layers; every row sums to 1.
+        (N, …, H, L, L) ndarray; of N layers; every row sums to 1
         """
         bias = self._bias(np.shape(x)[-2])
         return np.stack(
@@ -196,15 +181,12 @@ class SelfAttention:
 
         Parameters
         ----------
-        x : (…, L, D) array_like
-            Tokens.
-        start : int
-            Position of the first.
+        x : (…, L, D) array_like; tokens
+        start : int; position of the first
 
         Returns
         -------
-        (…, H, L, K) ndarray
-            Under RoPE after the rotation.
+        (…, H, L, K) ndarray; under RoPE after the rotation
         """
         return next(self._run(x, start)).key
 
@@ -244,17 +226,13 @@ def embed(words: Sequence[str], d_model: int, *, seed: int = 0) -> NDArray[np.fl
 
     Parameters
     ----------
-    words : sequence of str
-        The tokens, L of them.
-    d_model : int
-        D.
-    seed : int
-        Of the vectors; of one seed they depend on the set of words alone, not on their order.
+    words : sequence of str; the tokens, L of them
+    d_model : int; D
+    seed : int; of the vectors; of one seed they depend on the set of words alone, not on their order
 
     Returns
     -------
-    (L, D) ndarray
-        Of variance 1.
+    (L, D) ndarray; of variance 1
 
     Examples
     --------
@@ -277,17 +255,13 @@ def reorder(kind: str, length: int, *, i: int = 0, j: int = 0, seed: int = 0) ->
     kind : {"none", "swap", "reverse", "rotate", "shuffle"}
         The tokens at `i` and `j` change places; the last becomes the first; each moves on by one place and the last
         comes to the front; or they are shuffled.
-    length : int
-        L.
-    i, j : int
-        For "swap".
-    seed : int
-        For "shuffle".
+    length : int; L
+    i, j : int; for "swap"
+    seed : int; for "shuffle"
 
     Returns
     -------
-    (L,) ndarray of int
-        Which token stands at each place.
+    (L,) ndarray of int; which token stands at each place
 
     Examples
     --------
@@ -313,13 +287,11 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    order : (L,) array_like of int
-        Which token stands at each place.
+    order : (L,) array_like of int; which token stands at each place
 
     Returns
     -------
-    (L, L) ndarray
-        One 1 in each row and each column.
+    (L, L) ndarray; one 1 in each row and each column
 
     Examples
     --------
@@ -339,17 +311,13 @@ def equivariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order
 
     Parameters
     ----------
-    function : callable
-        f, from (…, L, D) to (…, L, Dv).
-    x : (…, L, D) array_like
-        Tokens.
-    order : (L,) array_like of int
-        The reordering.
+    function : callable; f, from (…, L, D) to (…, L, Dv)
+    x : (…, L, D) array_like; tokens
+    order : (L,) array_like of int; the reordering
 
     Returns
     -------
-    (…, L, Dv) ndarray
-        Zero, up to rounding, if f is permutation equivariant.
+    (…, L, Dv) ndarray; zero, up to rounding, if f is permutation equivariant
 
     References
     ----------
@@ -371,13 +339,11 @@ def invariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order: 
 
     Parameters
     ----------
-    function, x, order
-        As for `equivariance_gap`.
+    function, x, order : as for `equivariance_gap`
 
     Returns
     -------
-    (…, L, Dv) ndarray
-        Zero, up to rounding, if f is permutation invariant.
+    (…, L, Dv) ndarray; zero, up to rounding, if f is permutation invariant
 
     Examples
     --------
@@ -394,17 +360,13 @@ def shift_gap(attend: SelfAttention, x: ArrayLike, by: int) -> NDArray:
 
     Parameters
     ----------
-    attend : SelfAttention
-        The layers.
-    x : (…, L, D) array_like
-        Tokens.
-    by : int
-        How far they are moved.
+    attend : SelfAttention; the layers
+    x : (…, L, D) array_like; tokens
+    by : int; how far they are moved
 
     Returns
     -------
-    (…, L, D) ndarray
-        Zero, up to rounding, for a scheme that reads offsets alone.
+    (…, L, D) ndarray; zero, up to rounding, for a scheme that reads offsets alone
 
     Examples
     --------
@@ -425,10 +387,8 @@ def sees_the_same(order: ArrayLike, n_layers: int = 1) -> NDArray[np.bool_]:
 
     Parameters
     ----------
-    order : (L,) array_like of int
-        The reordering, of tokens that all differ.
-    n_layers : int
-        How many causal layers.
+    order : (L,) array_like of int; the reordering, of tokens that all differ
+    n_layers : int; how many causal layers
 
     Returns
     -------

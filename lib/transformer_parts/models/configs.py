@@ -30,18 +30,12 @@ class Published:
 
     Attributes
     ----------
-    config : DecoderConfig
-        Its sizes, as the released weights have them.
-    source : str
-        Where they are told.
-    told : str
-        The number of parameters in the publication's words; "" where it gives none.
-    told_non_embedding : str
-        The same without embedding and head.
-    width_rule : WidthRule or None
-        How d_ff was made, where that is published.
-    note : str
-        What a reader comparing the numbers should know.
+    config : DecoderConfig; its sizes, as the released weights have them
+    source : str; where they are told
+    told : str; the number of parameters in the publication's words; "" where it gives none
+    told_non_embedding : str; the same without embedding and head
+    width_rule : WidthRule or None; how d_ff was made, where that is published
+    note : str; what a reader comparing the numbers should know
     """
 
     config: DecoderConfig
@@ -281,13 +275,11 @@ def factors_for(pairs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
     Parameters
     ----------
-    pairs : int
-        P, at least 1.
+    pairs : int; P, at least 1
 
     Returns
     -------
-    short, long : ndarray, shape (P,)
-        The lists.
+    short, long : ndarray, shape (P,); the lists
 
     Examples
     --------

@@ -43,32 +43,21 @@ class Excerpt:
 
     Attributes
     ----------
-    text : str
-        The passage.
-    token_texts : tuple of str
-        The text of each token, leading space included.
-    token_ids : ndarray, shape (L,)
-        The model's numbers of the tokens.
+    text : str; the passage
+    token_texts : tuple of str; the text of each token, leading space included
+    token_ids : ndarray, shape (L,); the model's numbers of the tokens
     n_layers, n_heads, n_kv_heads, head_dim, d_model, d_ff : int
         The model's sizes.  Query head h reads key head ``h // (n_heads // n_kv_heads)``.
-    rope_base : float
-        Base of the rotation's frequencies.
-    layout : str
-        Which channels of q and k make a pair: "interleaved", as in the weights' file.
-    eps : float
-        ε of every norm.
-    qk_layers, gate_layers : tuple of int
-        The layers whose queries and keys, and whose gates, are here.
-    residual_names : tuple of str
-        The norms whose input is here, such as ``"blk.11.attn_norm"``.
-    telling_heads : tuple of TellingHead
-        Heads of `qk_layers` to begin with.
+    rope_base : float; base of the rotation's frequencies
+    layout : str; which channels of q and k make a pair: "interleaved", as in the weights' file
+    eps : float; ε of every norm
+    qk_layers, gate_layers : tuple of int; the layers whose queries and keys, and whose gates, are here
+    residual_names : tuple of str; the norms whose input is here, such as ``"blk.11.attn_norm"``
+    telling_heads : tuple of TellingHead; heads of `qk_layers` to begin with
     norm_names : tuple of str
         All norms of the model in the order of the computation: the rows of `residual_rms`.
-    tensor_shapes : mapping of str to tuple of int
-        Every tensor of the weights' file; matrices are (out, in).
-    provenance : mapping
-        Model, package, digests, licence, command, date, rounding.
+    tensor_shapes : mapping of str to tuple of int; every tensor of the weights' file; matrices are (out, in)
+    provenance : mapping; model, package, digests, licence, command, date, rounding
     """
 
     text: str
@@ -147,8 +136,7 @@ def load_excerpt(folder: Traversable | Path | None = None) -> Excerpt:
 
     Returns
     -------
-    Excerpt
-        A new one at each call: nothing is cached.
+    Excerpt : a new one at each call: nothing is cached
 
     Raises
     ------

@@ -22,12 +22,9 @@ class FusedLayer(DecoderLayer):
 
     Parameters
     ----------
-    w_qkv : (D, (H + 2G)·K) ndarray
-        Its columns are those of w_q, w_k and w_v, which are views of it.
-    w_gate_up : (D, 2F) ndarray
-        Its columns are those of w_gate and w_up, which are views of it.
-    **weights
-        As of `DecoderLayer`.
+    w_qkv : (D, (H + 2G)·K) ndarray; its columns are those of w_q, w_k and w_v, which are views of it
+    w_gate_up : (D, 2F) ndarray; its columns are those of w_gate and w_up, which are views of it
+    **weights : as of `DecoderLayer`
 
     Examples
     --------

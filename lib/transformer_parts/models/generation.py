@@ -15,8 +15,7 @@ class Session:
 
     Parameters
     ----------
-    model : SmolLM2
-        The model.
+    model : SmolLM2; the model
     capacity : int
         Tokens to reserve room for.  A longer text finds room too, by copying what is there.
 
@@ -54,15 +53,13 @@ class Session:
 
         Parameters
         ----------
-        token_ids : array_like of int, shape (L,)
-            The prompt, or a part of it, or one token.
+        token_ids : array_like of int, shape (L,); the prompt, or a part of it, or one token
         chunk : int
             Most tokens that are run at once: it bounds the memory and changes no result beyond rounding.
 
         Returns
         -------
-        ndarray, shape (V,)
-            Logits.
+        ndarray, shape (V,); logits
 
         Raises
         ------
@@ -138,23 +135,17 @@ def generate(
 
     Parameters
     ----------
-    session : Session
-        After `Session.feed`.
-    max_tokens : int
-        Most tokens to make.
-    temperature : float
-        0 takes the likeliest token each time (greedy); above 0 tokens are drawn.
-    top_k, top_p
-        As in `sampling.next_token_probabilities`.
-    seed : int
-        The same seed and session give the same tokens.
+    session : Session; after `Session.feed`
+    max_tokens : int; most tokens to make
+    temperature : float; 0 takes the likeliest token each time (greedy); above 0 tokens are drawn
+    top_k, top_p : as in `sampling.next_token_probabilities`
+    seed : int; the same seed and session give the same tokens
     stop : collection of int
         Tokens that end the text, such as the model's ``<|im_end|>``; such a token is yielded and not fed.
 
     Yields
     ------
-    int
-        A token.
+    int; a token
     """
     rng = np.random.default_rng(require.integer("seed", seed, minimum=0))
     for _ in range(require.integer("max_tokens", max_tokens)):

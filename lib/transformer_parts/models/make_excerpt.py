@@ -59,15 +59,12 @@ def compute(model: SmolLM2, file: GGUFFile) -> dict[str, NDArray]:
 
     Parameters
     ----------
-    model : SmolLM2
-        The model of `file`.
-    file : GGUFFile
-        For the tokenizer, the norms' weights and the shapes.
+    model : SmolLM2; the model of `file`
+    file : GGUFFile; for the tokenizer, the norms' weights and the shapes
 
     Returns
     -------
-    dict
-        What the passage gives, in float16, and what the file holds, as it holds it.
+    dict; what the passage gives, in float16, and what the file holds, as it holds it
     """
     tokenizer = load_tokenizer(file)
     token_ids = np.array(tokenizer.encode(TEXT).ids)

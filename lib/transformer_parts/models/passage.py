@@ -41,20 +41,14 @@ class Passage:
 
     Attributes
     ----------
-    text : str
-        The passage.
-    token_texts : tuple of str
-        The text of each token, leading space included.
-    token_ids : ndarray, shape (L,)
-        The model's numbers of the tokens.
+    text : str; the passage
+    token_texts : tuple of str; the text of each token, leading space included
+    token_ids : ndarray, shape (L,); the model's numbers of the tokens
     residual_rms, residual_peak : ndarray, shape (2N + 1, L)
         RMS of the residual vectors as they enter each norm, in order, and the size of their largest entry.
-    peak_channel : ndarray of int, shape (2N + 1, L)
-        The channel of that entry.
-    query, key : ndarray, shapes (N, H, L, K) and (N, G, L, K)
-        Before the rotation.
-    weights : ndarray, shape (N, H, L, L)
-        Attention weights.
+    peak_channel : ndarray of int, shape (2N + 1, L); the channel of that entry
+    query, key : ndarray, shapes (N, H, L, K) and (N, G, L, K); before the rotation
+    weights : ndarray, shape (N, H, L, L); attention weights
     gate_counts : ndarray of int, shape (N, L, C)
         How many of a token's gates before the activation, x·W_gate, fall in each of the C classes of `GATE_EDGES`.
     gate_shares : ndarray, shape (N, L, 2)
@@ -64,14 +58,11 @@ class Passage:
         head applied to the residual stream there.  The last row is the model's own prediction.
     lens_next : ndarray, shape (N + 1, L)
         The probability so given to the token that comes next; NaN for the last.
-    words : mapping of int to str
-        The text of every token of `lens_ids`.
+    words : mapping of int to str; the text of every token of `lens_ids`
     losses : mapping of str to ndarray, shape (L − 1,)
         −ln p of each token but the first, in nats: as trained, and with each part of `variants.BROKEN` broken.
-    settings : mapping
-        n_layers, n_heads, n_kv_heads, head_dim, rope_base, layout.
-    provenance : mapping
-        Where it is from.
+    settings : mapping; n_layers, n_heads, n_kv_heads, head_dim, rope_base, layout
+    provenance : mapping; where it is from
     """
 
     text: str
@@ -182,12 +173,9 @@ def read_passage(model: SmolLM2, tokenizer: Tokenizer, text: str) -> Iterator[Pa
 
     Parameters
     ----------
-    model : SmolLM2
-        The model, as trained.
-    tokenizer : Tokenizer
-        Its tokenizer.
-    text : str
-        From two tokens to `MOST_TOKENS`.
+    model : SmolLM2; the model, as trained
+    tokenizer : Tokenizer; its tokenizer
+    text : str; from two tokens to `MOST_TOKENS`
 
     Raises
     ------

@@ -26,16 +26,14 @@ class LayoutReport:
     loss : mapping of str to float
         Mean negative log-likelihood of the next token over the whole passage, in nats, by reading.
     divergence : mapping of str to tuple of float
-        For the two wrong readings: KL(as trained ‖ as read) of the next-token distribution in nats, at each position
-        of a window, mean over `windows` windows of the passage.
+        For the two wrong readings: KL(as trained ‖ as read) of the next-token distribution in nats, at each position of
+        a window, mean over `windows` windows of the passage.
     kept : mapping of str to tuple of float
         For the same: share of the windows in which the likeliest next token is the same.
-    windows : int
-        How many windows: one beginning at each token that has a full window after it.
+    windows : int; how many windows: one beginning at each token that has a full window after it
     continuations : mapping of str to mapping of str to str
         Prompt → reading → what follows when the likeliest token is taken each time.
-    provenance : mapping
-        Model, weights' digest, command, date.
+    provenance : mapping; model, weights' digest, command, date
     """
 
     loss: Mapping[str, float]
@@ -51,13 +49,11 @@ def load_report(folder: Traversable | Path | None = None) -> LayoutReport:
 
     Parameters
     ----------
-    folder : Path, optional
-        Where ``smollm2_rope_layout.json`` is; the library's own data if not given.
+    folder : Path, optional; where ``smollm2_rope_layout.json`` is; the library's own data if not given
 
     Returns
     -------
-    LayoutReport
-        A new one at each call: nothing is cached.
+    LayoutReport : a new one at each call: nothing is cached
 
     Raises
     ------

@@ -29,18 +29,12 @@ class SmolLM2:
 
     Attributes
     ----------
-    sizes : LlamaSizes
-        What the file states.
-    embedding : ndarray, shape (V, D)
-        One row a token.
-    layers : tuple of FusedLayer
-        In order.
-    final_norm : ndarray, shape (D,)
-        The weight of the last RMSNorm.
-    head : ndarray, shape (D, V)
-        To the logits; where the file ties it, a view of the embedding.
-    norm : callable
-        The last norm, called with the residual vectors, its weight and ``eps``.
+    sizes : LlamaSizes; what the file states
+    embedding : ndarray, shape (V, D); one row a token
+    layers : tuple of FusedLayer; in order
+    final_norm : ndarray, shape (D,); the weight of the last RMSNorm
+    head : ndarray, shape (D, V); to the logits; where the file ties it, a view of the embedding
+    norm : callable; the last norm, called with the residual vectors, its weight and ``eps``
     """
 
     sizes: LlamaSizes
@@ -55,15 +49,13 @@ class SmolLM2:
 
         Parameters
         ----------
-        token_ids : array_like of int, shape (..., L)
-            From 0 to V − 1.
+        token_ids : array_like of int, shape (..., L); from 0 to V − 1
         positions : array_like, shape (L,) or broadcastable to (..., L), optional
             The tokens' positions; 0 … L − 1 if not given.
 
         Returns
         -------
         ndarray, shape (..., L, D)
-            The vectors.
         """
         x = self.embed(token_ids)
         for layer in self.layers:
@@ -79,14 +71,13 @@ class SmolLM2:
 
         Parameters
         ----------
-        token_ids, positions
-            As in `hidden`.
+        token_ids, positions : as in `hidden`
 
         Returns
         -------
         ndarray, shape (..., L, V)
-            Logits.  V is large: where only the last position is wanted, ``logits(hidden(token_ids)[..., -1, :])``
-            takes L times less.
+            Logits.  V is large: where only the last position is wanted, ``logits(hidden(token_ids)[..., -1, :])`` takes
+            L times less.
         """
         return self.logits(self.hidden(token_ids, positions))
 
@@ -97,13 +88,11 @@ class SmolLM2:
 
         Parameters
         ----------
-        token_ids, positions
-            As in `hidden`.
+        token_ids, positions : as in `hidden`
         names : iterable of str
-            ``"blk.11.q"`` is the step "q" of layer 11 (from 0); the steps are those of `DecoderLayer.trace`
-            ("x" and "U" are the residual vectors that enter the layer's two norms) and "gate_input", x·W_gate
-            before the SiLU.  ``"output_norm.input"`` are the residual vectors that enter the final norm,
-            ``"logits"`` the logits.
+            ``"blk.11.q"`` is the step "q" of layer 11 (from 0); the steps are those of `DecoderLayer.trace` ("x" and
+            "U" are the residual vectors that enter the layer's two norms) and "gate_input", x·W_gate before the SiLU.
+            ``"output_norm.input"`` are the residual vectors that enter the final norm, ``"logits"`` the logits.
 
         Returns
         -------
@@ -147,8 +136,7 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
 
     Parameters
     ----------
-    file : GGUFFile
-        The opened file.
+    file : GGUFFile; the opened file
     layout : {"interleaved", "split"}
         Which channels of q and k make a pair.  The rows in a GGUF file of this architecture are in the interleaved
         layout; the other one is there to show what the mistake does.

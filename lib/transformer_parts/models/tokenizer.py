@@ -27,13 +27,11 @@ def load_tokenizer(file: GGUFFile) -> Tokenizer:
 
     Parameters
     ----------
-    file : GGUFFile
-        A file with ``tokenizer.ggml.model`` "gpt2" and ``tokenizer.ggml.pre`` "smollm".
+    file : GGUFFile; a file with ``tokenizer.ggml.model`` "gpt2" and ``tokenizer.ggml.pre`` "smollm"
 
     Returns
     -------
-    tokenizers.Tokenizer
-        ``encode(text).ids`` and ``decode(ids)`` are inverse to one another for every text.
+    tokenizers.Tokenizer : ``encode(text).ids`` and ``decode(ids)`` are inverse to one another for every text
 
     References
     ----------

@@ -25,10 +25,8 @@ def with_rope(model: SmolLM2, scaled: ScaledRope) -> SmolLM2:
 
     Parameters
     ----------
-    model : SmolLM2
-        As loaded.
-    scaled : ScaledRope
-        Frequencies, and the factor of query and of key: its square multiplies the scores.
+    model : SmolLM2; as loaded
+    scaled : ScaledRope; frequencies, and the factor of query and of key: its square multiplies the scores
     """
     scale = scaled.attention_factor**2 / model.sizes.head_dim**0.5
     return _with_layers(model, lambda layer: replace(layer, inv_freq=scaled.inv_freq, scale=scale))
@@ -109,19 +107,15 @@ def token_losses(model: SmolLM2, hidden: NDArray, token_ids: ArrayLike, *, rows:
 
     Parameters
     ----------
-    model : SmolLM2
-        For its last norm and its head.
+    model : SmolLM2; for its last norm and its head
     hidden : ndarray, shape (L, D) or (L − 1, D)
         The residual vectors of the tokens after the last layer; that of the last token is not read.
-    token_ids : array_like of int, shape (L,)
-        y, the tokens.
-    rows : int
-        How many rows of V logits are held at once.
+    token_ids : array_like of int, shape (L,); y, the tokens
+    rows : int; how many rows of V logits are held at once
 
     Returns
     -------
-    ndarray, shape (L − 1,)
-        float64.
+    ndarray, shape (L − 1,); float64
     """
     targets = np.asarray(token_ids)[1:]
     out = np.empty(len(targets))

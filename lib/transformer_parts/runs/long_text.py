@@ -32,10 +32,8 @@ class LongText:
 
     Attributes
     ----------
-    text : str
-        The text.
-    package, license, sha256 : str
-        The package's file, the licence, and the SHA-256 of the text in UTF-8.
+    text : str; the text
+    package, license, sha256 : str; the package's file, the licence, and the SHA-256 of the text in UTF-8
     """
 
     text: str
@@ -49,13 +47,11 @@ def read_package(path: str | Path) -> LongText:
 
     Parameters
     ----------
-    path : str or Path
-        The file ``debian-handbook_….deb``.
+    path : str or Path; the file ``debian-handbook_….deb``
 
     Returns
     -------
-    LongText
-        Pages in the book's order, one paragraph a line.
+    LongText : pages in the book's order, one paragraph a line
 
     Raises
     ------

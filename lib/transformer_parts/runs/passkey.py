@@ -45,14 +45,10 @@ class Text:
 
     Attributes
     ----------
-    tokens : list of int
-        The text.
-    depths : tuple of float
-        Where each sentence stands, from 0 (the beginning) to 1.
-    questions : dict of str to list of list of int
-        By kind, the beginning of a sentence for each door.
-    answers : list of list of int
-        The number of each door, digit by digit.
+    tokens : list of int; the text
+    depths : tuple of float; where each sentence stands, from 0 (the beginning) to 1
+    questions : dict of str to list of list of int; by kind, the beginning of a sentence for each door
+    answers : list of list of int; the number of each door, digit by digit
     """
 
     tokens: list[int]
@@ -66,18 +62,12 @@ def hide(tokenizer: Tokenizer, pages: Sequence[int], length: int, doors: int, *,
 
     Parameters
     ----------
-    tokenizer : Tokenizer
-        The model's.
-    pages : sequence of int
-        Tokens of a book, at least `length` of them.
-    length : int
-        Tokens of the text, the hidden sentences included.
-    doors : int
-        From 1 to 8.
-    two_hops : bool
-        Whether each door's number stands in one sentence, or behind a box that another one names.
-    seed : int
-        Of the numbers and of who stands where.
+    tokenizer : Tokenizer; the model's
+    pages : sequence of int; tokens of a book, at least `length` of them
+    length : int; tokens of the text, the hidden sentences included
+    doors : int; from 1 to 8
+    two_hops : bool; whether each door's number stands in one sentence, or behind a box that another one names
+    seed : int; of the numbers and of who stands where
     """
     doors = require.integer("doors", doors, maximum=len(DOORS))
     rng = np.random.default_rng(seed)

@@ -37,12 +37,9 @@ class Recording:
 
     Attributes
     ----------
-    name : str
-        Name of the file, and of the module that wrote it.
-    command : str
-        What to type to write it again.
-    arguments : mapping
-        All that decides the numbers (sizes, seeds, learning rates), by name.
+    name : str; name of the file, and of the module that wrote it
+    command : str; what to type to write it again
+    arguments : mapping; all that decides the numbers (sizes, seeds, learning rates), by name
     series : mapping
         The measurements, by name; mappings may be nested.  Lists of numbers are read-only float64 arrays, in which NaN
         and infinities stand as such; lists of words, or of rows of different lengths, are tuples.
@@ -73,15 +70,12 @@ def load(name: str, folder: Traversable | Path | None = None) -> Recording:
 
     Parameters
     ----------
-    name : str
-        Name of the file, without ``.json``.
-    folder : Path, optional
-        Where it is; the library's own data if not given.
+    name : str; name of the file, without ``.json``
+    folder : Path, optional; where it is; the library's own data if not given
 
     Returns
     -------
-    Recording
-        A new one at each call: nothing is cached.
+    Recording : a new one at each call: nothing is cached
 
     Raises
     ------
@@ -111,17 +105,13 @@ def save(name: str, *, arguments: Tree, series: Tree, cpu_seconds: float, folder
 
     Parameters
     ----------
-    name : str
-        Name of the file and of the module that records.
-    arguments : mapping
-        All that decides the numbers.
+    name : str; name of the file and of the module that records
+    arguments : mapping; all that decides the numbers
     series : mapping
-        The measurements: arrays or lists of numbers, single numbers or words, by name; mappings may be nested.
-        Numbers are kept to `DIGITS` significant digits.
-    cpu_seconds : float
-        What the recording took.
-    folder : Path, optional
-        Where to write; the library's own data if not given.
+        The measurements: arrays or lists of numbers, single numbers or words, by name; mappings may be nested.  Numbers
+        are kept to `DIGITS` significant digits.
+    cpu_seconds : float; what the recording took
+    folder : Path, optional; where to write; the library's own data if not given
     """
     notes = {
         "name": name,
@@ -147,12 +137,9 @@ def main(name: str, record: Callable[[], tuple[Tree, Tree]], about: str) -> None
 
     Parameters
     ----------
-    name : str
-        Name of the file.
-    record : callable
-        Returns arguments and series.
-    about : str
-        What the command does, for its ``--help``.
+    name : str; name of the file
+    record : callable; returns arguments and series
+    about : str; what the command does, for its ``--help``
     """
     parser = argparse.ArgumentParser(prog=command(name), description=about)
     parser.add_argument("--folder", type=Path, help="where to write (default: the library's own data)")

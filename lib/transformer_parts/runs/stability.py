@@ -32,24 +32,15 @@ class Arm:
 
     Attributes
     ----------
-    peak : float
-        Highest learning rate.
-    warmup_steps : int
-        0: none.
-    max_norm : float or None
-        Of the gradients; ``None``: they are not clipped.
-    std : float
-        Of the initial weights, N(0, std²).
-    residual_scaling : bool
-        Draw the residual projections narrower.
-    placement : str
-        Of the norms.
-    qk_norm : bool
-        Norms over queries and keys.
-    weights_in : str
-        Format that the weights are rounded to after every step.
-    optimizer : {"adamw", "sgd"}
-        SGD has a momentum of 0.9 and the rate `peak` throughout.
+    peak : float; highest learning rate
+    warmup_steps : int; 0: none
+    max_norm : float or None; of the gradients; ``None``: they are not clipped
+    std : float; of the initial weights, N(0, std²)
+    residual_scaling : bool; draw the residual projections narrower
+    placement : str; of the norms
+    qk_norm : bool; norms over queries and keys
+    weights_in : str; format that the weights are rounded to after every step
+    optimizer : {"adamw", "sgd"}; SGD has a momentum of 0.9 and the rate `peak` throughout
     """
 
     peak: float = 1e-2
@@ -76,10 +67,8 @@ class Comparison(NamedTuple):
 
     Attributes
     ----------
-    title : str
-        The measure, in words.
-    taken, left : Arm
-        With the measure and without it.
+    title : str; the measure, in words
+    taken, left : Arm; with the measure and without it
     """
 
     title: str
@@ -111,10 +100,8 @@ class Task:
 
     Attributes
     ----------
-    vocab_size, n_layers, d_model, n_heads, d_ff
-        As in `StackConfig`.
-    batch_size, length : int
-        Sequences and tokens.
+    vocab_size, n_layers, d_model, n_heads, d_ff : as in `StackConfig`
+    batch_size, length : int; sequences and tokens
     """
 
     vocab_size: int = 16
@@ -163,16 +150,11 @@ class Watched(NamedTuple):
 
     Attributes
     ----------
-    loss : float
-        Of the step's batch, in nats.
-    gradient_norm : float
-        Before clipping.
-    activation_rms : float
-        Of the residual stream after the last layer.
-    largest_logit : float
-        The largest attention logit of all layers.
-    entropy : float
-        Of the attention weights, the mean over layers, in nats.
+    loss : float; of the step's batch, in nats
+    gradient_norm : float; before clipping
+    activation_rms : float; of the residual stream after the last layer
+    largest_logit : float; the largest attention logit of all layers
+    entropy : float; of the attention weights, the mean over layers, in nats
     quantiles : tuple of float
         Of the losses of single sequences of a batch that is never trained on, at `QUANTILES`.
     """
@@ -195,22 +177,17 @@ def run(
 
     Parameters
     ----------
-    arm : Arm
-        How.
-    seed : int
-        Of weights and batches.
+    arm : Arm; how
+    seed : int; of weights and batches
     steps : int, optional
         How many, at most `STEPS` (all of them if not given); the schedule is that of a run of `STEPS`, so that a
         shorter run is the beginning of a longer one.
-    every : int
-        Steps for one point; its loss is their mean, its gradient norm their largest.
+    every : int; steps for one point; its loss is their mean, its gradient norm their largest
     task : Task, optional
-        Sizes.
 
     Yields
     ------
-    Watched
-        It ends early where the numbers are no longer finite.
+    Watched : it ends early where the numbers are no longer finite
     """
     steps = STEPS if steps is None else require.integer("steps", steps, maximum=STEPS)
     every = require.integer("every", every)
@@ -306,14 +283,10 @@ def arm_series(recording: recorded.Recording, comparison: str, kind: str, seed: 
 
     Parameters
     ----------
-    recording : Recording
-        What this module's command wrote.
-    comparison : str
-        A name of `COMPARISONS`.
-    kind : {"taken", "left"}
-        With the measure, or without it.
-    seed : int
-        One of those recorded.
+    recording : Recording; what this module's command wrote
+    comparison : str; a name of `COMPARISONS`
+    kind : {"taken", "left"}; with the measure, or without it
+    seed : int; one of those recorded
     """
     require.one_of("comparison", comparison, COMPARISONS)
     require.one_of("kind", kind, ("taken", "left"))

@@ -49,8 +49,8 @@ class Losses:
 class DecoderTrainingView(View[Losses]):
     """Above, the loss over the steps of training; below, by position, at the step of the dotted line.
 
-    Blue circles: the usual decoder.  Red squares: the chosen one, on the true next token.  Gold triangles: the chosen one as
-    its training sees it.  Dashed: ln V.  The scales are linear up to 4 and logarithmic beyond.
+    Blue circles: the usual decoder.  Red squares: the chosen one, on the true next token.  Gold triangles: the chosen
+    one as its training sees it.  Dashed: ln V.  The scales are linear up to 4 and logarithmic beyond.
     """
 
     size = (680, 480)

@@ -17,8 +17,7 @@ class TokenFlops:
     ----------
     weights : int
         The products with weight matrices (projections, feed-forward, head), the same at every context.
-    attention : int
-        The two products with the cached keys and values, proportional to the context.
+    attention : int; the two products with the cached keys and values, proportional to the context
     """
 
     weights: int
@@ -51,15 +50,13 @@ def flops_per_token(config: DecoderConfig, context: int) -> TokenFlops:
     Parameters
     ----------
     config : DecoderConfig
-        Sizes.
     context : int
-        S.  The mean over a causal sequence of L tokens is the value at (L + 1)/2.  Where attention is windowed,
-        no layer's part exceeds that of its window: take the layers apart.
+        S.  The mean over a causal sequence of L tokens is the value at (L + 1)/2.  Where attention is windowed, no
+        layer's part exceeds that of its window: take the layers apart.
 
     Returns
     -------
-    TokenFlops
-        Operations, a multiplication and an addition counted as two.
+    TokenFlops : operations, a multiplication and an addition counted as two
 
     References
     ----------
@@ -88,18 +85,16 @@ def kv_cache_bytes(config: DecoderConfig, tokens: int, bytes_per_value: float = 
 
     Parameters
     ----------
-    config : DecoderConfig
-        Sizes; neither H nor D enters.
+    config : DecoderConfig; sizes; neither H nor D enters
     tokens : int
-        Cached tokens, over all sequences of the batch.  With windowed attention a layer caches no more than its
-        window: take such layers apart.
+        Cached tokens, over all sequences of the batch.  With windowed attention a layer caches no more than its window:
+        take such layers apart.
     bytes_per_value : float
         2 for float16 and bfloat16, 1 for 8 bits, 0.5 for 4 (the scales of a quantized cache come on top).
 
     Returns
     -------
-    int
-        Bytes, exact at any size; a fraction is counted as a whole one.
+    int; bytes, exact at any size; a fraction is counted as a whole one
 
     Raises
     ------

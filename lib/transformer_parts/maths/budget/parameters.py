@@ -48,31 +48,24 @@ class DecoderConfig:
 
     Parameters
     ----------
-    d_model : int
-        D, the width of the residual stream.
-    n_layers : int
-        How many decoder layers.
-    n_heads : int
-        H, query heads.
+    d_model : int; D, the width of the residual stream
+    n_layers : int; how many decoder layers
+    n_heads : int; H, query heads
     d_ff : int
-        F, hidden width of the feed-forward layer: of *one* of the two branches where it is gated.  (The Gemma
-        reports print both branches together, 2F.)
+        F, hidden width of the feed-forward layer: of *one* of the two branches where it is gated.  (The Gemma reports
+        print both branches together, 2F.)
     vocab_size : int
         V, rows of the embedding as stored, padding included.  0: the layers alone, no embedding and no head.
     n_kv_heads : int, optional
         G, key/value heads; divides H.  Default H (multi-head); 1 is multi-query.
     head_dim : int, optional
         K.  Default D/H, which must then be an integer.  H·K may differ from D.
-    ffn : {"gated", "mlp"}
-        Three matrices (SwiGLU, GEGLU, …) or two (ReLU, GELU).
-    tied : bool
-        The head is the embedding read the other way and adds nothing.
-    norm : {"rms", "layer"}
-        What every norm is.
+    ffn : {"gated", "mlp"}; three matrices (SwiGLU, GEGLU, …) or two (ReLU, GELU)
+    tied : bool; the head is the embedding read the other way and adds nothing
+    norm : {"rms", "layer"}; what every norm is
     norms_per_layer : {1, 2, 4}
         2: one for each branch, before or after it.  4: before and after (sandwich).  1: both branches in parallel.
-    final_norm : bool
-        One more norm before the head.
+    final_norm : bool; one more norm before the head
     qk_norm : bool
         Two norms over K in each layer, one for the queries and one for the keys, shared by the heads.
     max_positions : int
@@ -156,18 +149,12 @@ class Tally:
 
     Attributes
     ----------
-    embedding : int
-        The token table, V·D.
-    positions : int
-        A learned position table; 0 for RoPE and whatever else has none.
-    attention : int
-        Query, key, value and output projections, with their biases.
-    feed_forward : int
-        Both or all three matrices, with their biases.
-    norms : int
-        The weights and biases of every norm, QK-norm and the final one included.
-    head : int
-        The matrix from D to the vocabulary; 0 where the token table is read as it (tied).
+    embedding : int; the token table, V·D
+    positions : int; a learned position table; 0 for RoPE and whatever else has none
+    attention : int; query, key, value and output projections, with their biases
+    feed_forward : int; both or all three matrices, with their biases
+    norms : int; the weights and biases of every norm, QK-norm and the final one included
+    head : int; the matrix from D to the vocabulary; 0 where the token table is read as it (tied)
 
     Examples
     --------
@@ -245,13 +232,11 @@ def part_of(name: str) -> str:
 
     Parameters
     ----------
-    name : str
-        As it stands in the file, with its layer and the ending ``.weight`` or ``.bias``.
+    name : str; as it stands in the file, with its layer and the ending ``.weight`` or ``.bias``
 
     Returns
     -------
-    str
-        The name of a field of `Tally`.
+    str; the name of a field of `Tally`
 
     Raises
     ------
@@ -282,13 +267,12 @@ def count_tensors(shapes: Mapping[str, Sequence[int]]) -> Tally:
     Parameters
     ----------
     shapes : mapping of str to sequence of int
-        Each stored tensor's name and shape, in either order of axes; shapes of weights, not of packed bytes.
-        A tied head must not be listed under a second name (files don't; a PyTorch ``state_dict`` does).
+        Each stored tensor's name and shape, in either order of axes; shapes of weights, not of packed bytes.  A tied
+        head must not be listed under a second name (files don't; a PyTorch ``state_dict`` does).
 
     Returns
     -------
-    Tally
-        The whole model.
+    Tally : the whole model
 
     Examples
     --------
@@ -309,12 +293,9 @@ class Count:
 
     Attributes
     ----------
-    layer : Tally
-        One layer's parameters; all layers are alike.
-    model : Tally
-        The whole model's: `n_layers` such layers and what stands outside them.
-    n_layers : int
-        How many layers the model has.
+    layer : Tally; one layer's parameters; all layers are alike
+    model : Tally; the whole model's: `n_layers` such layers and what stands outside them
+    n_layers : int; how many layers the model has
     """
 
     layer: Tally
@@ -348,23 +329,18 @@ def attention_parameters(
 
     Parameters
     ----------
-    d_model : int
-        D, the width of the residual stream.
-    n_heads : int
-        H, query heads.
+    d_model : int; D, the width of the residual stream
+    n_heads : int; H, query heads
     n_kv_heads : int, optional
         G, key/value heads; divides H.  Default H.
     head_dim : int, optional
         K.  Default D/H, which must then be an integer.
-    qkv_bias : bool
-        Biases of the query, key and value projections: K·(H + 2G) more.
-    output_bias : bool
-        The output projection's bias: D more.
+    qkv_bias : bool; biases of the query, key and value projections: K·(H + 2G) more
+    output_bias : bool; the output projection's bias: D more
 
     Returns
     -------
-    int
-        Parameters of one layer's attention.
+    int; parameters of one layer's attention
 
     Raises
     ------
@@ -396,19 +372,14 @@ def ffn_parameters(kind: Literal["gated", "mlp"], d_model: int, d_ff: int, bias:
 
     Parameters
     ----------
-    kind : {"gated", "mlp"}
-        Gated (SwiGLU, GEGLU, …) or plain (ReLU, GELU).
-    d_model : int
-        D.
-    d_ff : int
-        F, the hidden width: of one of the two branches where it is gated.
-    bias : bool
-        Whether each matrix has a bias: 2·F + D more (gated) or F + D (plain).
+    kind : {"gated", "mlp"}; gated (SwiGLU, GEGLU, …) or plain (ReLU, GELU)
+    d_model : int; D
+    d_ff : int; F, the hidden width: of one of the two branches where it is gated
+    bias : bool; whether each matrix has a bias: 2·F + D more (gated) or F + D (plain)
 
     Returns
     -------
-    int
-        Parameters of one layer's feed-forward part.
+    int; parameters of one layer's feed-forward part
 
     References
     ----------
@@ -436,12 +407,10 @@ def count(config: DecoderConfig) -> Count:
     Parameters
     ----------
     config : DecoderConfig
-        Sizes.
 
     Returns
     -------
-    Count
-        Tallies of a layer and of the model.
+    Count : tallies of a layer and of the model
 
     References
     ----------
@@ -481,7 +450,6 @@ def formulas(config: DecoderConfig) -> Mapping[str, str]:
     Parameters
     ----------
     config : DecoderConfig
-        Sizes.
 
     Returns
     -------

@@ -18,13 +18,11 @@ def equal_budget_d_ff(d_ff: int) -> float:
 
     Parameters
     ----------
-    d_ff : int
-        Width of the plain layer.
+    d_ff : int; width of the plain layer
 
     Returns
     -------
-    float
-        Width of the gated one, as the equation has it: not rounded.
+    float; width of the gated one, as the equation has it: not rounded
 
     References
     ----------
@@ -44,16 +42,11 @@ class LlamaWidth:
 
     Attributes
     ----------
-    d_model : int
-        D.
-    plain : int
-        4·D, what a plain layer would have.
-    two_thirds : int
-        ⌊2·4D/3⌋, the equal budget.
-    multiplied : int
-        ⌊multiplier·two_thirds⌋.
-    d_ff : int
-        F: `multiplied`, up to the next multiple.
+    d_model : int; D
+    plain : int; 4·D, what a plain layer would have
+    two_thirds : int; ⌊2·4D/3⌋, the equal budget
+    multiplied : int; ⌊multiplier·two_thirds⌋
+    d_ff : int; F: `multiplied`, up to the next multiple
     """
 
     d_model: int
@@ -77,17 +70,13 @@ def llama_d_ff(d_model: int, *, multiple_of: int = 256, multiplier: float = 1.0)
 
     Parameters
     ----------
-    d_model : int
-        D.
-    multiple_of : int
-        Alignment.
-    multiplier : float
-        ``ffn_dim_multiplier`` of the published ``params.json``; 1 where that has none.
+    d_model : int; D
+    multiple_of : int; alignment
+    multiplier : float; ``ffn_dim_multiplier`` of the published ``params.json``; 1 where that has none
 
     Returns
     -------
-    LlamaWidth
-        Every step; its `d_ff` is the width.
+    LlamaWidth : every step; its `d_ff` is the width
 
     Raises
     ------
@@ -122,10 +111,8 @@ class BudgetMatch:
 
     Attributes
     ----------
-    parameters : int
-        The layer's.
-    reference : int
-        The plain layer's.
+    parameters : int; the layer's
+    reference : int; the plain layer's
     verdict : {"equal", "rounded", "different"}
         "rounded" where alignment explains the difference and the difference is small.
     """
@@ -161,21 +148,16 @@ def match_budget(
 
     Parameters
     ----------
-    kind : {"gated", "mlp"}
-        Of the layer that is compared.
-    d_model : int
-        D, of both.
-    d_ff : int
-        F, the layer's hidden width.
+    kind : {"gated", "mlp"}; of the layer that is compared
+    d_model : int; D, of both
+    d_ff : int; F, the layer's hidden width
     reference_d_ff : int, optional
         The plain layer's hidden width.  Default 4·D.
-    multiple_of : int
-        What F was aligned to; 1 allows for no rounding.
+    multiple_of : int; what F was aligned to; 1 allows for no rounding
 
     Returns
     -------
-    BudgetMatch
-        Both numbers and the verdict.
+    BudgetMatch : both numbers and the verdict
 
     References
     ----------
