@@ -328,15 +328,9 @@ def mix(
 ) -> None:
     """Write softmax(scale · query @ keyᵀ + bias) @ value into `out`, a block of query rows at a time.
 
-    Parameters
-    ----------
-    query : (…, G, R, L, K) array
-    key : (…, G, S, K) array; all leading axes of query, key, value and out are the same
-    value : (…, G, S, Kv) array
-    out : (…, G, R, L, Kv) array; may be a view with any strides and of a narrower dtype
-    scale : float
-    mask, bias : (…, G, R, L, S) arrays or None
-    causal : bool; each block then reads only the keys that its last query sees
+    query is (…, G, R, L, K), key (…, G, S, K), value (…, G, S, Kv), mask and bias (…, G, R, L, S), all with the same
+    leading axes; `out`, (…, G, R, L, Kv), may have any strides and a narrower dtype.  With `causal` each block reads
+    only the keys that its last query sees.
     """
     *groups, n_shared, n_queries, _ = query.shape
     n_keys = key.shape[-2]

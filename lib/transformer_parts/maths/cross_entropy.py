@@ -74,28 +74,7 @@ def log_softmax(logits: NDArray) -> NDArray:
 
 
 def checked_targets(targets: ArrayLike, logits: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the targets of some logits, and where they count.
-
-    Parameters
-    ----------
-    targets : array_like of int, shape (...); from 0 to V − 1, or −1
-    logits : ndarray, shape (..., V); what they are the targets of
-
-    Returns
-    -------
-    targets : ndarray of int, shape (...)
-    counted : ndarray of bool, shape (...)
-
-    Raises
-    ------
-    ValueError
-        If a target is out of range or no integer, or none counts.
-
-    Examples
-    --------
-    >>> checked_targets([1, -1], np.zeros((2, 3)))[1].tolist()
-    [True, False]
-    """
+    """Return the targets (…) of logits (…, V), from 0 to V − 1 or −1, and which of them count; one must."""
     targets = require.indices("targets", targets, logits.shape[-1], minimum=NOT_COUNTED)
     require.shape("targets", targets, logits.shape[:-1], "that of the logits without their last axis")
     counted = targets != NOT_COUNTED

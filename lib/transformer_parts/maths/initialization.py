@@ -274,21 +274,7 @@ def standard_deviations(
 
 
 def narrowing(config: StackConfig) -> dict[str, float]:
-    """Return the factors by which depth narrows the draw, by the last part of a matrix's name.
-
-    Parameters
-    ----------
-    config : StackConfig; the decoder
-
-    Returns
-    -------
-    dict of str to float; matrices that are left alone are not in it
-
-    Examples
-    --------
-    >>> narrowing(StackConfig(vocab_size=5, n_layers=8, d_model=8, n_heads=2, d_ff=16))["w_down"]
-    0.25
-    """
+    """Return the factors by which depth narrows the draw, by the last part of a matrix's name; 1 for all others."""
     if config.placement != "deepnorm":
         return dict.fromkeys(RESIDUAL_PROJECTIONS, residual_factor(config.n_layers))
     _, beta = norm_placement.deepnorm_alpha_beta(config.n_layers)

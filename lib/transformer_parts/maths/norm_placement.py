@@ -143,17 +143,10 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
 
 
 class DeepNormFactors(NamedTuple):
-    """DeepNorm's two factors.
+    """DeepNorm's two factors."""
 
-    Attributes
-    ----------
-    alpha : float; what the stream is multiplied by at every norm
-    beta : float
-        What the initial w_v, w_o and feed-forward weights (Xavier's) are multiplied by; w_q and w_k are not.
-    """
-
-    alpha: float
-    beta: float
+    alpha: float  # what the stream is multiplied by at every norm
+    beta: float  # what the initial w_v, w_o and feed-forward weights (Xavier's) are multiplied by; w_q and w_k are not
 
 
 def deepnorm_alpha_beta(n_layers: int) -> DeepNormFactors:
@@ -192,102 +185,32 @@ def applied(name: str, part: Part, x: NDArray) -> NDArray:
 
 
 def pre_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part) -> NDArray:
-    r"""Return the gradient at the input of `pre_norm`: that of the output, and what comes through the branch.
+    """Return the gradient (…, D) at the input of `pre_norm`: that of the output, and what comes through the branch.
 
-    .. math:: \bar x = \bar y + J_\text{Norm}^\top J_F^\top\, \bar y
-
-    The first term is why gradients reach the first layer of any depth.
-
-    Parameters
-    ----------
-    grad : array_like, shape (..., D); gradient of the loss with respect to the output
-    branch_backward, norm_backward : function
-        Turn the gradient at the part's output into that at its input, where the forward pass had them.
-
-    Returns
-    -------
-    ndarray, shape (..., D)
-
-    Examples
-    --------
-    >>> pre_norm_backward([1.0, 0.0], lambda g: 2 * g, lambda g: g / 5).tolist()
-    [1.4, 0.0]
+    With ȳ the gradient `grad` at the output, it is ȳ + J_Normᵀ·J_Fᵀ·ȳ; the first term is why gradients reach the first
+    layer of any depth.  `branch_backward` and `norm_backward` multiply by J_Fᵀ and J_Normᵀ: each turns the gradient at
+    the output of its part into that at its input.
     """
     grad = require.floating("grad", grad)
     return grad + applied("norm_backward", norm_backward, applied("branch_backward", branch_backward, grad))
 
 
 def post_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part) -> NDArray:
-    r"""Return the gradient at the input of `post_norm`: every path leads through the norm.
-
-    .. math:: \bar x = (I + J_F^\top)\, J_\text{Norm}^\top\, \bar y
-
-    Parameters
-    ----------
-    grad : array_like, shape (..., D); gradient of the loss with respect to the output
-    branch_backward, norm_backward : function
-        Turn the gradient at the part's output into that at its input, where the forward pass had them.
-
-    Returns
-    -------
-    ndarray, shape (..., D)
-
-    Examples
-    --------
-    >>> post_norm_backward([1.0, 0.0], lambda g: g, lambda g: g / 10).tolist()
-    [0.2, 0.0]
-    """
+    """Return the gradient at the input of `post_norm`, (I + J_Fᵀ)·J_Normᵀ·ȳ: every path leads through the norm."""
     return deep_norm_backward(grad, branch_backward, norm_backward, 1.0)
 
 
 def sandwich_norm_backward(
     grad: ArrayLike, branch_backward: Part, norm_backward: Part, norm_out_backward: Part
 ) -> NDArray:
-    r"""Return the gradient at the input of `sandwich_norm`.
-
-    .. math:: \bar x = \bar y + J_\text{Norm}^\top J_F^\top J_\text{out}^\top\, \bar y
-
-    Parameters
-    ----------
-    grad : array_like, shape (..., D); gradient of the loss with respect to the output
-    branch_backward, norm_backward, norm_out_backward : function
-        Turn the gradient at the part's output into that at its input, where the forward pass had them.
-
-    Returns
-    -------
-    ndarray, shape (..., D)
-
-    Examples
-    --------
-    >>> sandwich_norm_backward([1.0, 0.0], lambda g: 100 * g, lambda g: g / 5, lambda g: g / 100).tolist()
-    [1.2, 0.0]
-    """
+    """Return the gradient at the input of `sandwich_norm`, ȳ + J_Normᵀ·J_Fᵀ·J_outᵀ·ȳ."""
     grad = require.floating("grad", grad)
     inner = applied("branch_backward", branch_backward, applied("norm_out_backward", norm_out_backward, grad))
     return grad + applied("norm_backward", norm_backward, inner)
 
 
 def deep_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part, alpha: float) -> NDArray:
-    r"""Return the gradient at the input of `deep_norm`.
-
-    .. math:: \bar x = (\alpha I + J_F^\top)\, J_\text{Norm}^\top\, \bar y
-
-    Parameters
-    ----------
-    grad : array_like, shape (..., D); gradient of the loss with respect to the output
-    branch_backward, norm_backward : function
-        Turn the gradient at the part's output into that at its input, where the forward pass had them.
-    alpha : float; as in the forward pass
-
-    Returns
-    -------
-    ndarray, shape (..., D)
-
-    Examples
-    --------
-    >>> deep_norm_backward([1.0, 0.0], lambda g: g, lambda g: g / 20, 3.0).tolist()
-    [0.2, 0.0]
-    """
+    """Return the gradient at the input of `deep_norm`, (α·I + J_Fᵀ)·J_Normᵀ·ȳ."""
     grad, alpha = require.floating("grad", grad), require.number("alpha", alpha, above=0)
     inner = applied("norm_backward", norm_backward, grad)
     return alpha * inner + applied("branch_backward", branch_backward, inner)

@@ -15,19 +15,12 @@ from transformer_parts.maths import require
 
 
 class Format(NamedTuple):
-    """A binary floating format.
+    """A binary floating format."""
 
-    Attributes
-    ----------
-    bits : int; significant bits, the hidden one counted
-    min_exponent, max_exponent : int; powers of two of the smallest and the largest normal binade
-    scalar : type; the scalar type of arrays that hold the format itself
-    """
-
-    bits: int
-    min_exponent: int
+    bits: int  # significant bits, the hidden one counted
+    min_exponent: int  # min_exponent, max_exponent: powers of two of the smallest and the largest normal binade
     max_exponent: int
-    scalar: type[np.generic]
+    scalar: type[np.generic]  # the scalar type of arrays that hold the format itself
 
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -118,28 +111,7 @@ def _ulp_exponent(exact: NDArray, form: Format) -> NDArray:
 
 
 def stored(name: str, x: ArrayLike, dtype: str) -> NDArray:
-    """Return an argument as a model that runs in `dtype` holds it, and refuse what is too large for it.
-
-    Parameters
-    ----------
-    name : str; the argument's name, for the message
-    x : array_like, shape (..., D)
-    dtype : {"bfloat16", "float16", "float32"}
-
-    Returns
-    -------
-    ndarray, shape (..., D); values of `dtype`, held as float32
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite, before or after rounding, or `dtype` is another.
-
-    Examples
-    --------
-    >>> stored("weight", [257.0], "bfloat16").tolist()
-    [256.0]
-    """
+    """Return the argument `name` as a model running in `dtype` holds it, in float32; refuse too large entries."""
     rounded = round_to(require.array(name, x), dtype).astype(np.float32)
     if not require.all_finite(rounded):
         raise ValueError(f"{name}: got entries too large for {dtype}, want numbers within it")
@@ -152,35 +124,11 @@ PARTS = ("positions", "frequencies", "angles")
 def rounded_angles(
     positions: ArrayLike, inv_freq: ArrayLike, dtype: str, *, rounded: str = "positions"
 ) -> NDArray[np.float64]:
-    r"""Return the angles that RoPE turns by when one of its three parts is held in a floating format.
+    """Return the angles (…, L, P) that RoPE turns by when one of its three parts is held in a floating format.
 
-    .. math::
-        \operatorname{rd}(m)\,\theta_i, \qquad m \operatorname{rd}(\theta_i), \qquad
-        \operatorname{rd}(m\theta_i)
-
-    The other parts are exact (float64).  A rounded position has lost which token it is; a rounded frequency has an
-    error that grows with the position; a rounded angle is off by up to half a unit in its last place.
-
-    Parameters
-    ----------
-    positions : array_like, shape (..., L); m
-    inv_freq : array_like, shape (P,); θ, radians per position
-    dtype : {"bfloat16", "float16", "float32"}; the format
-    rounded : {"positions", "frequencies", "angles"}; what is held in it
-
-    Returns
-    -------
-    ndarray, shape (..., L, P); radians
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or exceeds the format, or a name is unknown.
-
-    Examples
-    --------
-    >>> rounded_angles([256, 257], [1.0], "bfloat16").ravel().tolist()
-    [256.0, 256.0]
+    They are rd(m)·θ, m·rd(θ) or rd(m·θ) for `rounded` = "positions", "frequencies" or "angles"; the other parts are
+    exact (float64).  A rounded position no longer identifies its token; a rounded frequency has an error that grows
+    with the position; a rounded angle is off by up to half a unit in its last place.
     """
     positions = require.array("positions", positions).astype(np.float64)
     frequencies = require.array("inv_freq", inv_freq).astype(np.float64)

@@ -69,16 +69,10 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
 
 
 def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True) -> NDArray:
-    """Return `value` as a non-empty real floating array of numbers.
+    """Return the argument `name` as a non-empty real floating array of at least `min_ndim` axes.
 
-    Integers become float64; every floating dtype (bfloat16 of ml_dtypes included) is kept.
-
-    Parameters
-    ----------
-    name : str; the argument's name, for the message
-    value : array_like; what was passed
-    min_ndim : int; the fewest axes it may have
-    finite : bool; refuse NaN and infinities (otherwise NaN alone is refused)
+    Integers become float64; every floating dtype (bfloat16 of ml_dtypes included) is kept.  NaN is refused, and with
+    `finite` infinities too.
     """
     out = floating(name, value, min_ndim=min_ndim)
     if finite:

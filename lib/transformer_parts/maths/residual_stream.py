@@ -100,23 +100,7 @@ def initialized(
 
 
 def random_tokens(vocab_size: int, length: int, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return random tokens and, as targets, the ones that follow.
-
-    Parameters
-    ----------
-    vocab_size, length : int; V and L
-    seed : int; the same integer gives the same tokens
-
-    Returns
-    -------
-    tokens, targets : ndarray of int, shape (1, L)
-
-    Examples
-    --------
-    >>> tokens, targets = random_tokens(10, 4)
-    >>> bool((tokens[0, 1:] == targets[0, :-1]).all())
-    True
-    """
+    """Return random tokens (1, L) and, as targets, the ones that follow."""
     vocab_size, length = require.integer("vocab_size", vocab_size), require.integer("length", length)
     seed = require.integer("seed", seed, minimum=0)
     drawn = np.random.default_rng(seed).integers(0, vocab_size, (1, length + 1))

@@ -157,24 +157,7 @@ def rotate(
 def frequencies_for(
     head_dim: int, rope_base: float, inv_freq: ArrayLike | None, rotary_dim: int | None
 ) -> NDArray[np.float64]:
-    """Return the frequencies that `rotate` turns by: those given, or the ones of the base.
-
-    Parameters
-    ----------
-    head_dim : int; K, the width of the vectors
-    rope_base : float; base; not read where `inv_freq` is given
-    inv_freq : array_like, shape (rotary_dim/2,), optional; frequencies in radians per position
-    rotary_dim : int, optional; how many of the K channels are turned; all by default
-
-    Returns
-    -------
-    ndarray, shape (rotary_dim/2,); radians per position
-
-    Examples
-    --------
-    >>> frequencies_for(8, 10000.0, None, 4).tolist()
-    [1.0, 0.01]
-    """
+    """Return the frequencies (rotary_dim/2,) that `rotate` turns by: those given, or the ones of the base."""
     if rotary_dim is None:
         rotary_dim = require.integer("head_dim", head_dim, minimum=2, multiple_of=2)
     else:
@@ -296,23 +279,7 @@ def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
 
 
 def query_and_key(query: ArrayLike, key: ArrayLike) -> tuple[NDArray, NDArray]:
-    """Return queries and keys as arrays of one width whose leading axes broadcast.
-
-    Parameters
-    ----------
-    query, key : array_like, shape (..., K); vectors, before or after the rotation
-
-    Returns
-    -------
-    query, key : ndarray, shape (..., K)
-        Each in its own dtype (integers become float64) and with its own leading axes.
-
-    Examples
-    --------
-    >>> query, key = query_and_key([1, 2], [[2, 1], [0, 1]])
-    >>> (query * key).sum(axis=-1).tolist()
-    [4.0, 2.0]
-    """
+    """Return queries and keys (…, K), each in its own dtype, as arrays of one width whose leading axes broadcast."""
     query, key = require.array("query", query), require.array("key", key)
     require.last_axis("key", key, query.shape[-1], f"query {query.shape} has")
     require.broadcasts_with("key's leading axes", key.shape[:-1], query.shape[:-1], "those of query")
@@ -421,24 +388,8 @@ def turn_interleaved(x: NDArray, phases: NDArray, out: NDArray) -> None:
 def turn_split(x: NDArray, phases: NDArray, out: NDArray) -> None:
     """Write x·cos + (halves of x exchanged)·(∓sin) to `out`, block by block so that the passes stay in cache.
 
-    Parameters
-    ----------
-    x : ndarray, shape (..., L, 2P); vectors whose channels are all paired, i with i+P
-    phases : ndarray, shape (L, P), or broadcastable to (..., L, P) and of three axes or more
-        The complex numbers, of the precision of `x`.
-    out : ndarray, shape (..., L, 2P); where the result goes: of the dtype of `x`
-
-    Raises
-    ------
-    ValueError
-        If the leading axes of `out` cannot be made one without copying it.
-
-    Examples
-    --------
-    >>> out = np.empty((1, 4))
-    >>> turn_split(np.array([[1.0, 2.0, 3.0, 4.0]]), np.array([[1j, 1.0]]), out)
-    >>> out.tolist()
-    [[-3.0, 2.0, 1.0, 4.0]]
+    x and out are (…, L, 2P), of one dtype, channel i paired with i + P; the complex `phases` are (L, P), or broadcast
+    to (…, L, P) and have three axes or more.  The leading axes of `out` must become one without a copy.
     """
     length, turned = x.shape[-2:]
     half = turned // 2
@@ -463,28 +414,13 @@ def turn_split(x: NDArray, phases: NDArray, out: NDArray) -> None:
 
 
 def sums_of_turned(products: NDArray, offsets: NDArray, inv_freq: NDArray) -> NDArray[np.float64]:
-    r"""Return the real part of a sum of complex numbers, each turned by offset times its frequency.
+    r"""Return the real part of a sum of complex numbers (…, P), each turned by offset times its frequency: (…, N).
 
     .. math:: \operatorname{Re} \sum_i c_i \exp(i \Delta\theta_i)
 
-    N evenly spaced offsets, laid out as a grid of about √N by √N, are Δ = r + t with r one of the grid's row
-    starts and t a step within the row.  exp(iΔθ) = exp(irθ)·exp(itθ) then makes the N·P sines and cosines into
-    2·√N·P of them and one matrix product.
-
-    Parameters
-    ----------
-    products : ndarray of complex, shape (..., P); c, for RoPE the conjugate of the query's pair times the key's
-    offsets : ndarray, shape (N,); Δ
-    inv_freq : ndarray, shape (P,); θ, radians per position
-
-    Returns
-    -------
-    ndarray, shape (..., N); the sums, in float64
-
-    Examples
-    --------
-    >>> sums_of_turned(np.array([1 + 0j]), np.array([0.0, 2.0]), np.array([np.pi / 2])).tolist()
-    [1.0, -1.0]
+    N evenly spaced offsets, laid out as a grid of about √N by √N, are Δ = r + t with r one of the grid's row starts and
+    t a step within the row.  exp(iΔθ) = exp(irθ)·exp(itθ) then makes the N·P sines and cosines into 2·√N·P of them and
+    one matrix product.
     """
     count = len(offsets)
     side = int(np.ceil(np.sqrt(count)))

@@ -110,24 +110,9 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
 
 
 def reorder(x: ArrayLike, to: str, *, rotary_dim: int | None = None) -> NDArray:
-    """Move the channels of heads from the other layout to the layout `to`.
+    """Move channels (…, K), of queries, keys or a norm's weight over a head, from the other layout to the layout `to`.
 
-    Parameters
-    ----------
-    x : array_like, shape (..., K)
-        Queries, keys or a norm's weight over one head (QK-norm): whatever has one number for each channel of a head.
-    to : {"interleaved", "split"}; the layout that is wanted
-    rotary_dim : int, optional; as in `permutation`
-
-    Returns
-    -------
-    ndarray, shape (..., K)
-        A new array of the dtype of `x`.  Entries are moved and never computed with: each keeps its bits.
-
-    Examples
-    --------
-    >>> reorder([10, 11, 20, 21, 30, 31], "split").tolist()
-    [10, 20, 30, 11, 21, 31]
+    Entries are moved and never computed with: each keeps its bits.
     """
     x = _entries("x", x)
     return x[..., permutation(x.shape[-1], to, rotary_dim=rotary_dim)]
@@ -197,14 +182,10 @@ def _entries(name: str, x: ArrayLike) -> NDArray:
 
 
 class Reading(NamedTuple):
-    """Scores as they were trained and as some code computes them.
+    """Scores as they were trained and as some code computes them."""
 
-    Attributes
-    ----------
-    right, read, difference : ndarray, shape (..., N)
-        The score at each offset in the trained layout, the score that comes out, and read − right.
-    """
-
+    # right, read, difference (..., N): the score at each offset in the trained layout, the score that comes out, and
+    # read − right
     right: NDArray
     read: NDArray
     difference: NDArray

@@ -119,22 +119,10 @@ def decay_bound(
 
 
 class PairWaves(NamedTuple):
-    """The wave of each pair: ``amplitude · cos(offset · inv_freq + phase)``, before any scale.
+    """The wave of each pair: ``amplitude · cos(offset · inv_freq + phase)``, before any scale."""
 
-    Attributes
-    ----------
-    amplitude : ndarray, shape (..., P); the largest product of the two pairs
-    phase : ndarray, shape (..., P); radians from −π to π
-
-    Examples
-    --------
-    >>> wave = PairWaves(np.array([2.0]), np.array([0.0]))
-    >>> (wave.amplitude * np.cos(3 * np.pi + wave.phase)).tolist()
-    [-2.0]
-    """
-
-    amplitude: NDArray[np.float64]
-    phase: NDArray[np.float64]
+    amplitude: NDArray[np.float64]  # (..., P): the largest product of the two pairs
+    phase: NDArray[np.float64]  # (..., P): radians from −π to π
 
 
 def pair_waves(query: ArrayLike, key: ArrayLike, *, layout: str = "interleaved") -> PairWaves:
@@ -169,28 +157,14 @@ def pair_waves(query: ArrayLike, key: ArrayLike, *, layout: str = "interleaved")
 
 
 def window_factor(inv_freq: ArrayLike, window: int) -> NDArray[np.float64]:
-    r"""Return by how much the mean over `window` neighbouring whole offsets shrinks the wave of each pair.
+    r"""Return by how much the mean over `window` neighbouring whole offsets shrinks the wave of each pair, −1 to 1.
 
     .. math::
         \frac1w \sum_{j=0}^{w-1} \cos\bigl((\Delta + j - \tfrac{w-1}{2})\theta + \phi\bigr)
         = \frac{\sin(w\theta/2)}{w \sin(\theta/2)} \cos(\Delta\theta + \phi)
 
-    A picture whose columns are many offsets wide shows these means: a pair that turns often within a column
-    fades out, instead of being seen at a speed it does not have.
-
-    Parameters
-    ----------
-    inv_freq : array_like, shape (P,); radians per position
-    window : int; w, how many neighbouring whole offsets
-
-    Returns
-    -------
-    ndarray, shape (P,); from −1 to 1; 1 for a window of one offset
-
-    Examples
-    --------
-    >>> [f"{x:.4f}" for x in window_factor([1.0, 0.01], 2)]  # (cos(-1/2) + cos(1/2)) / 2, and so on
-    ['0.8776', '1.0000']
+    A picture whose columns are many offsets wide shows these means: a pair that turns often within a column fades out,
+    instead of appearing at a speed that it does not have.
     """
     half = require.array("inv_freq", inv_freq).astype(np.float64) / 2
     window = require.integer("window", window)

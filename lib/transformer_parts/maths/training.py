@@ -318,33 +318,15 @@ class AdamW:
 
 
 def warmup_cosine(step: int, *, peak: float, warmup_steps: int, total_steps: int, floor: float = 0.0) -> float:
-    r"""Return the learning rate of a step: a straight line up, then half a cosine down.
+    r"""Return the learning rate of step t, from 0: straight up over n_w steps, then half a cosine down to `floor`.
 
     .. math::
         \eta_t = \eta_\text{peak} \frac{t + 1}{n_w} \ (t < n_w), \qquad
         \eta_\text{floor} + \frac{\eta_\text{peak} - \eta_\text{floor}}{2}
         \Bigl(1 + \cos \pi \frac{t - n_w}{n - n_w}\Bigr)
 
-    Parameters
-    ----------
-    step : int; t, from 0; from `total_steps` on the rate stays at the floor
-    peak, floor : float; highest and last rate; 0 ≤ floor ≤ peak
-    warmup_steps : int; n_w; 0: no warm-up, the first step has the peak's rate
-    total_steps : int; n, above n_w
-
-    Returns
-    -------
-    float
-
-    References
-    ----------
-    Loshchilov & Hutter, "SGDR", arXiv:1608.03983, §3, eq. 5 (one cycle of it); warm-up: Vaswani et al.,
-    arXiv:1706.03762, §5.3.
-
-    Examples
-    --------
-    >>> [f"{warmup_cosine(t, peak=1.0, warmup_steps=2, total_steps=6):.4f}" for t in range(7)]
-    ['0.5000', '1.0000', '1.0000', '0.8536', '0.5000', '0.1464', '0.0000']
+    From `total_steps` n on it stays at `floor`.  Loshchilov & Hutter, "SGDR", arXiv:1608.03983, §3, eq. 5 (one cycle of
+    it); warm-up: Vaswani et al., arXiv:1706.03762, §5.3.
     """
     step = require.integer("step", step, minimum=0)
     warmup_steps = require.integer("warmup_steps", warmup_steps, minimum=0)

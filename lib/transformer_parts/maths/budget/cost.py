@@ -11,17 +11,10 @@ from transformer_parts.maths.budget.parameters import FFN_MATRICES, DecoderConfi
 
 @dataclass(frozen=True)
 class TokenFlops:
-    """Floating-point operations for one token's forward pass, matrix products only, in two parts.
+    """Floating-point operations for one token's forward pass, matrix products only, in two parts."""
 
-    Attributes
-    ----------
-    weights : int
-        The products with weight matrices (projections, feed-forward, head), the same at every context.
-    attention : int; the two products with the cached keys and values, proportional to the context
-    """
-
-    weights: int
-    attention: int
+    weights: int  # the products with weight matrices (projections, feed-forward, head), the same at every context
+    attention: int  # the two products with the cached keys and values, proportional to the context
 
     @property
     def forward(self) -> int:

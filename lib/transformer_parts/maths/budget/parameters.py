@@ -228,31 +228,11 @@ _NAME = re.compile(r"(?P<layer>(?:blk|model\.layers|transformer\.h|h)\.\d+\.)?(?
 
 
 def part_of(name: str) -> str:
-    """Return the part of the tally to which a tensor belongs, by its name.
+    """Return the field of `Tally` to which a tensor belongs, by its name with the ending ``.weight`` or ``.bias``.
 
-    Parameters
-    ----------
-    name : str; as it stands in the file, with its layer and the ending ``.weight`` or ``.bias``
-
-    Returns
-    -------
-    str; the name of a field of `Tally`
-
-    Raises
-    ------
-    ValueError
-        If the name is none of those that GGUF and Hugging Face files of dense Llama-like models and GPT-2 have:
-        a tensor that isn't understood isn't quietly put aside.
-
-    References
-    ----------
-    GGUF: ``TENSOR_NAMES`` in ``gguf-py/gguf/constants.py`` of github.com/ggml-org/llama.cpp.  Hugging Face:
-    ``models/llama``, ``qwen3``, ``gemma2`` and ``gpt2`` of the transformers library.
-
-    Examples
-    --------
-    >>> part_of("blk.29.ffn_gate.weight"), part_of("model.layers.0.self_attn.q_norm.weight")
-    ('feed_forward', 'norms')
+    Known are the names of GGUF (``TENSOR_NAMES`` in llama.cpp's ``gguf-py/gguf/constants.py``) and of Hugging Face
+    files (transformers' ``models/llama``, ``qwen3``, ``gemma2`` and ``gpt2``); any other is refused, so that none is
+    left out.
     """
     if found := _NAME.fullmatch(name):
         for part, stems in (_IN_LAYER if found["layer"] else _OUTSIDE).items():
@@ -289,18 +269,11 @@ def count_tensors(shapes: Mapping[str, Sequence[int]]) -> Tally:
 
 @dataclass(frozen=True)
 class Count:
-    """The tally of one layer and that of the whole model.
+    """The tally of one layer and that of the whole model."""
 
-    Attributes
-    ----------
-    layer : Tally; one layer's parameters; all layers are alike
-    model : Tally; the whole model's: `n_layers` such layers and what stands outside them
-    n_layers : int; how many layers the model has
-    """
-
-    layer: Tally
-    model: Tally
-    n_layers: int
+    layer: Tally  # one layer's parameters; all layers are alike
+    model: Tally  # the whole model's: `n_layers` such layers and what stands outside them
+    n_layers: int  # how many layers the model has
 
     @property
     def total(self) -> int:
