@@ -492,7 +492,7 @@ def random_units(n_units: int, n_samples: int, d_model: int = 64, seed: int = 0)
 
 
 def dead_units(pre: ArrayLike) -> NDArray[np.bool_]:
-    """Tell which units are dead over a data set: none of its inputs brings their pre-activation above 0.
+    """Return which units are dead over a data set: none of its inputs brings their pre-activation above 0.
 
     ReLU then gives 0 for every input and has slope 0 at every input: no gradient of this data set reaches the unit's
     weights and bias.
@@ -547,7 +547,7 @@ def dead_probability(bias: ArrayLike, n_samples: int) -> NDArray[np.float64]:
     Parameters
     ----------
     bias : array_like, shape (...); b, in standard deviations of w·x
-    n_samples : int; n, how many inputs are looked at
+    n_samples : int; n, the number of inputs
 
     Returns
     -------
@@ -594,7 +594,7 @@ def slope_rms(pre: ArrayLike, derivative: Callable[[NDArray], NDArray]) -> NDArr
 def tabulated(
     function: Callable[[NDArray], NDArray], *, low: int, high: int, per_unit: int = 512
 ) -> Callable[[NDArray], NDArray]:
-    r"""Return a fast stand-in for an elementwise function: straight lines between its values on an even grid.
+    r"""Return a fast replacement of an elementwise function: straight lines between its values on an even grid.
 
     They are within :math:`h^2/8\,\max|f''|` of it, with h the distance of the grid's places.
 

@@ -262,7 +262,7 @@ heads to a group, 2 to 4 MiB were quickest at 2048 keys, 8 to 32 MiB at 16384.
 
 
 def split_heads(x: NDArray, n_groups: int) -> NDArray:
-    """View (…, H, L, K) as (…, G, H/G, L, K): query head h stands at group h // (H/G)."""
+    """View (…, H, L, K) as (…, G, H/G, L, K): query head h belongs to group h // (H/G)."""
     *lead, n_heads, rows, columns = x.shape
     return x.reshape(*lead, n_groups, n_heads // n_groups, rows, columns)
 

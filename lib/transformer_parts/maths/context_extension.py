@@ -233,7 +233,7 @@ def llama3(
 
 
 def position_interpolation(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> ScaledRope:
-    r"""Slow every pair alike, so that position m stands where m/s stood in training.
+    r"""Slow every pair alike, so that position m has the angles that m/s had in training.
 
     .. math:: f'(x, m) = f(x, mL/L'), \qquad \theta'_i = \theta_i / s, \quad s = L'/L
 
@@ -461,7 +461,7 @@ class AngleCoverage(NamedTuple):
 
     Attributes
     ----------
-    ratio : ndarray, shape (P,); θ'/θ: position m stands where m times this stood in training
+    ratio : ndarray, shape (P,); θ'/θ: position m has the angles that m times this had in training
     seen, reached : ndarray, shape (P,); radians turned over the trained length and over the present one
     excess : ndarray, shape (P,); angle reached over angle seen
     complete : ndarray of bool, shape (P,); pairs that made a whole turn in training: no angle is new to them

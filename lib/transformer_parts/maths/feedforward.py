@@ -1,6 +1,6 @@
 """The feed-forward layer: plain, and gated (GLU and its kin, of which SwiGLU is today's usual one).
 
-It acts on each position by itself: no entry of the sequence sees another here.
+It acts on each position separately: no entry of the sequence sees another here.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,9 +1,9 @@
 """LayerNorm and RMSNorm over the last axis, as fast as memory allows.
 
 Both run through blocks of rows small enough that every pass after the first finds its data in the cache.
-A row's statistic, needed anyway, also tells whether the row is sound: NaN, infinity, overflow and underflow
-of the squares all show in it, so that the entries themselves are looked at only where something is wrong.
-A row's result is the same to the last bit whatever rows are beside it.
+A row's statistic, needed anyway, also shows whether the row is valid: NaN, infinity, overflow and underflow of the
+squares all show in it, so that the entries themselves are checked only where something is wrong.  A row's result does
+not depend on the other rows, to the last bit.
 """
 
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ def layer_norm(
     .. math:: y_i = \frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}}\, \gamma_i + \beta_i, \qquad
               \mu = \tfrac1D \sum_j x_j, \quad \sigma^2 = \tfrac1D \sum_j (x_j - \mu)^2
 
-    The variance is the biased one (1/D, not 1/(D−1)).  Each position is normalised by itself, in training and
+    The variance is the biased one (1/D, not 1/(D−1)).  Each position is normalised separately, in training and
     in inference alike; there are no running averages.
 
     Parameters
@@ -102,7 +102,7 @@ def layer_norm(
     weight, bias = _per_channel("weight", weight, x), _per_channel("bias", bias, x)
     y, width = np.empty(x.shape, x.dtype), np.float64(x.shape[-1])
     ones = np.ones(x.shape[-1], require.compute_dtype(x.dtype))
-    least_spread = np.sqrt(np.finfo(ones.dtype).eps)  # beside a mean of 1; less may be the mean's rounding
+    least_spread = np.sqrt(np.finfo(ones.dtype).eps)  # for a mean of 1; less may be the mean's rounding
     for rows, out in _blocks(x, y):
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.vecdot(rows, ones) / width
@@ -152,7 +152,7 @@ def _column(statistic: NDArray, rows: NDArray) -> NDArray:
 
 
 def _outside(total: NDArray, dtype: np.dtype) -> NDArray:
-    """Tell which rows' statistic + ε is NaN, overflowed, or so small that squares may have vanished."""
+    """Return which rows' statistic + ε is NaN, overflowed, or so small that squares may have vanished."""
     limits = np.finfo(dtype)
     return ~((total >= limits.tiny / limits.eps) & (total <= limits.max))
 

@@ -54,7 +54,7 @@ def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> 
 
     Returns
     -------
-    (…, D) ndarray; float64, whatever the dtype of the positions is
+    (…, D) ndarray; float64
 
     References
     ----------
@@ -76,7 +76,7 @@ def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> 
 
 
 def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> NDArray[np.float64]:
-    r"""Return the matrix that moves every position's vector on by k: PE[p + k] = M PE[p], whatever p is.
+    r"""Return the matrix that moves every position's vector on by k: PE[p + k] = M PE[p] for every p.
 
     .. math:: \begin{pmatrix} \sin((p+k)\theta_i) \\ \cos((p+k)\theta_i) \end{pmatrix} =
               \begin{pmatrix} \cos k\theta_i & \sin k\theta_i \\ -\sin k\theta_i & \cos k\theta_i \end{pmatrix}

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def relative_positions(L: int, S: int | None = None) -> NDArray[np.int64]:
-    """Return key position minus query position, j − i, the last query standing where the last key stands.
+    """Return key position minus query position, j − i, the last query aligned with the last key.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def t5_bucket_starts(
 
     Returns
     -------
-    (n,) ndarray of int; two equal numbers tell that the first of the two buckets holds no distance
+    (n,) ndarray of int; of two equal numbers the first bucket holds no distance
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Checks of arguments: each returns the checked value or raises a ``ValueError`` that names it.
 
 Every message has the same three parts: the argument, what it got and what it wants.  A value is shown by its
-``repr``, so that a string has its quotes; what is described instead (a shape, a dtype) stands without any.
+``repr``, so that a string has its quotes; a description (a shape, a dtype) has none.
 """
 
 from collections.abc import Collection
@@ -83,7 +83,7 @@ def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True
 
 
 def floating(name: str, value: ArrayLike, *, min_ndim: int = 1) -> NDArray:
-    """Return `value` as `array` does, its entries unread: for those who find NaN in what they compute anyway."""
+    """Return `value` as `array` does, without checking the entries: for callers whose own result reveals NaN."""
     if np.ma.is_masked(value):
         raise refusal(name, f"a masked array, {np.ma.count_masked(value)} of its entries masked", "every entry")
     try:
@@ -120,7 +120,7 @@ def cast(name: str, x: NDArray, dtype: np.dtype) -> NDArray:
 
 
 def shape(name: str, x: NDArray, wanted: tuple[int | str, ...], why: str) -> None:
-    """Refuse `x` unless it has the shape `wanted`, in which a letter stands for any size."""
+    """Refuse `x` unless it has the shape `wanted`, in which a letter means any size."""
     fits = x.ndim == len(wanted) and all(
         isinstance(size, str) or size == have for have, size in zip(x.shape, wanted, strict=True)
     )
@@ -157,10 +157,10 @@ def _refuse_bad(name, x, wanted, quick, good) -> None:
 
 
 def all_finite(x: NDArray) -> bool:
-    """Tell whether every entry of a floating array is finite.
+    """Return whether every entry of a floating array is finite.
 
     A dot product of the array with itself is read at memory speed and is finite only if every entry is;
-    where it isn't (perhaps the squares alone overflowed) the entries are looked at one by one.
+    where it isn't (perhaps the squares alone overflowed) the entries are checked one by one.
     """
     if x.dtype in (np.float32, np.float64) and x.flags.c_contiguous:
         flat = x.reshape(-1)
@@ -211,7 +211,7 @@ def broadcasts_with(name: str, shape: tuple[int, ...], other: tuple[int, ...], o
 
 
 def is_floating(dtype: np.dtype) -> bool:
-    """Tell whether a dtype is a real floating one; bfloat16, an extension dtype, is counted in."""
+    """Return whether a dtype is a real floating one, bfloat16 (an extension dtype) included."""
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 

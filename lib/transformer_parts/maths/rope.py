@@ -112,7 +112,7 @@ def rotate(
     x : array_like, shape (..., L, K); queries or keys
     positions : array_like, shape (L,) or broadcastable to (..., L)
         m, the position of each vector; fractions and negative numbers are allowed.
-    rope_base : float; base of the frequencies; not read where `inv_freq` is given
+    rope_base : float; base of the frequencies; ignored if `inv_freq` is given
     inv_freq : array_like, shape (rotary_dim/2,), optional
         Radians per position for each pair, instead of ``inv_freq(rotary_dim, rope_base)``.
     layout : {"interleaved", "split"}; which channels make a pair

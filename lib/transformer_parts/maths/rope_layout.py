@@ -169,7 +169,7 @@ def _turned(head_dim: int, rotary_dim: int | None) -> int:
 
 
 def _entries(name: str, x: ArrayLike) -> NDArray:
-    """Return `x` as a non-empty array of any numbers, unread: to move them is all that is done."""
+    """Return `x` as a non-empty array of any numbers, without checking them: they are only moved."""
     try:
         x = np.asarray(x)
     except ValueError:

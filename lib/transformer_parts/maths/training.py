@@ -35,7 +35,7 @@ class Plan:
     Raises
     ------
     ValueError
-        If a size is not a positive integer; the rates and AdamW's numbers are looked at when training starts.
+        If a size is not a positive integer; the rates and AdamW's numbers are checked when training starts.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def repeated_segments(
     shortest: int | None = None,
     longest: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return sequences that each repeat a random segment, and what should be foretold at each position.
+    """Return sequences that each repeat a random segment, and the target to predict at each position.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class AdamW:
 
     Attributes
     ----------
-    weights : dict of str to ndarray; the parameters as they stand; `step` writes into these arrays
+    weights : dict of str to ndarray; the parameters; `step` writes into these arrays
     steps : int; t, how many steps have been taken
 
     Raises
@@ -345,7 +345,7 @@ def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray],
     .. math:: g \leftarrow g \cdot \min(1,\ c / \lVert g \rVert), \qquad
               \lVert g \rVert^2 = \sum_\text{parameters} \sum g_i^2
 
-    The direction is kept; clipping each parameter by itself would turn it.
+    The direction is kept; clipping each parameter separately would turn it.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """What a function of tokens knows of their order: equivariance, invariance, and how much is left of either.
 
-A reordering is the array `order` that says which token stands at each place afterwards, (PX)_i = X_order[i].
+A reordering is the array `order` of the token at each place afterwards, (PX)_i = X_order[i].
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ __all__ = [
     "shift_gap",
 ]
 
-#: What may tell a token's position.  Sinusoidal and learned vectors are added to the tokens once, below the first
+#: What may encode a token's position.  Sinusoidal and learned vectors are added to the tokens once, below the first
 #: layer; T5 and ALiBi add to the scores, RoPE turns query and key, each in every layer.
 SCHEMES = ("none", "sinusoidal", "learned", "t5", "alibi", "rope")
 TRAINED = ("learned", "t5")
@@ -61,14 +61,14 @@ class _Layer(NamedTuple):
 class SelfAttention:
     """Layers of multi-head self-attention, one upon the other, and nothing else.
 
-    Norms, feed-forward layers and residual connections are left out: they treat every token by itself and know
+    Norms, feed-forward layers and residual connections are left out: they treat every token separately and know
     nothing of order.
 
     Parameters
     ----------
     layers : tuple of Projections; one for each layer
     n_heads : int; H, a divisor of D
-    scheme : {"none", "sinusoidal", "learned", "t5", "alibi", "rope"}; how positions are told
+    scheme : {"none", "sinusoidal", "learned", "t5", "alibi", "rope"}; how positions are encoded
     causal : bool; whether a token sees itself and those before it alone
     table : array_like, optional
         What a scheme has learned: (L_max, D) vectors for "learned", (buckets, H) scalars for "t5".
@@ -222,7 +222,7 @@ REORDERINGS = ("none", "swap", "reverse", "rotate", "shuffle")
 
 
 def embed(words: Sequence[str], d_model: int, *, seed: int = 0) -> NDArray[np.float64]:
-    """Return a random vector for each word, the same one wherever the word stands.
+    """Return a random vector for each word, the same one at every place.
 
     Parameters
     ----------
@@ -261,7 +261,7 @@ def reorder(kind: str, length: int, *, i: int = 0, j: int = 0, seed: int = 0) ->
 
     Returns
     -------
-    (L,) ndarray of int; which token stands at each place
+    (L,) ndarray of int; the token at each place
 
     Examples
     --------
@@ -287,7 +287,7 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    order : (L,) array_like of int; which token stands at each place
+    order : (L,) array_like of int; the token at each place
 
     Returns
     -------
@@ -356,7 +356,7 @@ def invariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order: 
 
 
 def shift_gap(attend: SelfAttention, x: ArrayLike, by: int) -> NDArray:
-    """Return how the outputs change if the same tokens stand `by` positions further on.
+    """Return how the outputs change if the same tokens are `by` positions further on.
 
     Parameters
     ----------
@@ -379,7 +379,7 @@ def shift_gap(attend: SelfAttention, x: ArrayLike, by: int) -> NDArray:
 
 
 def sees_the_same(order: ArrayLike, n_layers: int = 1) -> NDArray[np.bool_]:
-    """Tell for each place whether a causal mask alone lets its output stay what it was before the reordering.
+    """Return for each place whether, under a causal mask, its output is the same as before the reordering.
 
     Without positions one causal layer reads the tokens up to its own as a set.  The output at place t stays if the
     token there is the old one and the set is.  From the second layer on, what is read has been changed by the order

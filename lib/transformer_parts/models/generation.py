@@ -98,7 +98,7 @@ class Session:
     def prompt(self, token_ids: ArrayLike, *, chunk: int = 2048) -> NDArray[np.float32]:
         """Make these the tokens and return the logits of the next one; what the texts begin with alike is kept.
 
-        The last token is run anew in any case, for its logits.
+        The last token is run again in any case, for its logits.
 
         Raises
         ------

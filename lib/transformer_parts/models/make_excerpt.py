@@ -92,7 +92,7 @@ def compute(model: SmolLM2, file: GGUFFile) -> dict[str, NDArray]:
 
 
 def notes(model: SmolLM2, excerpt_sha256: str, date: str) -> dict[str, Any]:
-    """Return the provenance, the settings and the passage, as they are written beside the arrays."""
+    """Return the provenance, the settings and the passage, as they are written next to the arrays."""
     settings = asdict(model.sizes)
     for left_out in ("vocab_size", "context_length"):
         del settings[left_out]

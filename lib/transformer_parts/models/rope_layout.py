@@ -19,29 +19,19 @@ READINGS = ("interleaved", "split", "none")
 
 @dataclass(frozen=True)
 class LayoutReport:
-    """The model under three readings: pairs as trained, split halves, and nothing turned.
+    """The model under three readings: pairs as trained, split halves, and nothing turned."""
 
-    Attributes
-    ----------
-    loss : mapping of str to float
-        Mean negative log-likelihood of the next token over the whole passage, in nats, by reading.
-    divergence : mapping of str to tuple of float
-        For the two wrong readings: KL(as trained ‖ as read) of the next-token distribution in nats, at each position of
-        a window, mean over `windows` windows of the passage.
-    kept : mapping of str to tuple of float
-        For the same: share of the windows in which the likeliest next token is the same.
-    windows : int; how many windows: one beginning at each token that has a full window after it
-    continuations : mapping of str to mapping of str to str
-        Prompt → reading → what follows when the likeliest token is taken each time.
-    provenance : mapping; model, weights' digest, command, date
-    """
-
+    # mean negative log-likelihood of the next token over the whole passage, in nats, by reading
     loss: Mapping[str, float]
+    # for the two wrong readings: KL(as trained ‖ as read) of the next-token distribution in nats, at each position of a
+    # window, mean over `windows` windows of the passage
     divergence: Mapping[str, tuple[float, ...]]
+    # for the same: share of the windows in which the likeliest next token is the same
     kept: Mapping[str, tuple[float, ...]]
-    windows: int
+    windows: int  # how many windows: one beginning at each token that has a full window after it
+    # prompt → reading → what follows when the likeliest token is taken each time
     continuations: Mapping[str, Mapping[str, str]] = field(repr=False)
-    provenance: Mapping[str, Any] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)  # model, weights' digest, command, date
 
 
 def load_report(folder: Traversable | Path | None = None) -> LayoutReport:

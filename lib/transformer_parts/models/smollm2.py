@@ -25,24 +25,15 @@ _ARGUMENT = MappingProxyType({"attn_q": "w_q", "attn_k": "w_k", "attn_v": "w_v",
 
 @dataclass(frozen=True, eq=False)
 class SmolLM2:
-    """A decoder with its weights, float32.
+    """A decoder with its weights, float32."""
 
-    Attributes
-    ----------
-    sizes : LlamaSizes; what the file states
-    embedding : ndarray, shape (V, D); one row a token
-    layers : tuple of FusedLayer; in order
-    final_norm : ndarray, shape (D,); the weight of the last RMSNorm
-    head : ndarray, shape (D, V); to the logits; where the file ties it, a view of the embedding
-    norm : callable; the last norm, called with the residual vectors, its weight and ``eps``
-    """
-
-    sizes: LlamaSizes
-    embedding: NDArray[np.float32] = field(repr=False)
-    layers: tuple[FusedLayer, ...] = field(repr=False)
-    final_norm: NDArray[np.float32] = field(repr=False)
+    sizes: LlamaSizes  # what the file states
+    embedding: NDArray[np.float32] = field(repr=False)  # (V, D): one row a token
+    layers: tuple[FusedLayer, ...] = field(repr=False)  # in order
+    final_norm: NDArray[np.float32] = field(repr=False)  # (D,): the weight of the last RMSNorm
+    # (D, V): to the logits; where the file ties it, a view of the embedding
     head: NDArray[np.float32] = field(repr=False)
-    norm: Callable[..., NDArray] = rms_norm
+    norm: Callable[..., NDArray] = rms_norm  # the last norm, called with the residual vectors, its weight and ``eps``
 
     def hidden(self, token_ids: ArrayLike, positions: ArrayLike | None = None) -> NDArray[np.float32]:
         """Return the residual vectors after the last layer, before the final norm.

@@ -12,7 +12,7 @@ from transformer_parts.models.weights import GGUFFile
 # GGUF's types of tokens that merges never make, control and user-defined, and whether decoding may skip them
 _ADDED = MappingProxyType({3: True, 4: False})
 
-# Each byte as the character that stands for it in the vocabulary: itself if it is printable, else one from 256 on.
+# Each byte as the character that represents it in the vocabulary: itself if it is printable, else one from 256 on.
 _PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 _OTHERS = tuple(byte for byte in range(256) if byte not in _PRINTABLE)
 _BYTES = "".join(chr(byte if byte in _PRINTABLE else 256 + _OTHERS.index(byte)) for byte in range(256))

@@ -1,6 +1,6 @@
 """Norm placements measured: gradients at initialisation by depth, and short runs with and without warm-up.
 
-``python -m transformer_parts.runs.norm_placement`` writes the recording anew.
+``python -m transformer_parts.runs.norm_placement`` rewrites the recording.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ SEGMENT = (3, 6)
 RATES = (3e-3, 1e-2)
 WARMUPS = (0, 50)
 RUN_SEEDS = (0, 1)
-#: Steps between two looks at the numbers by layer; the loss is averaged over as many.
+#: Steps between two measurements of the numbers by layer; the loss is averaged over as many.
 EVERY = 10
 
 

@@ -1,7 +1,7 @@
 """Small files of recorded runs: what was measured, by which command, with which arguments, where and when.
 
 A module of this room that records has the name of its file: ``python -m transformer_parts.runs.NAME`` writes
-``data/NAME.json`` anew, and `load` reads it.
+``data/NAME.json``, and `load` reads it.
 """
 
 import argparse
@@ -33,24 +33,15 @@ Tree = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Recording:
-    """What one command measured.
+    """What one command measured."""
 
-    Attributes
-    ----------
-    name : str; name of the file, and of the module that wrote it
-    command : str; what to type to write it again
-    arguments : mapping; all that decides the numbers (sizes, seeds, learning rates), by name
-    series : mapping
-        The measurements, by name; mappings may be nested.  Lists of numbers are read-only float64 arrays, in which NaN
-        and infinities stand as such; lists of words, or of rows of different lengths, are tuples.
-    provenance : mapping
-        ``date``, ``machine``, ``python``, ``numpy``, and ``cpu_seconds``, what the recording took.
-    """
-
-    name: str
-    command: str
-    arguments: Tree
+    name: str  # name of the file, and of the module that wrote it
+    command: str  # what to type to write it again
+    arguments: Tree  # everything the numbers depend on (sizes, seeds, learning rates), by name
+    # The measurements, by name; mappings may be nested. Lists of numbers are read-only float64 arrays, in which NaN and
+    # infinities are kept; lists of words, or of rows of different lengths, are tuples.
     series: Tree = field(repr=False)
+    # ``date``, ``machine``, ``python``, ``numpy``, and ``cpu_seconds``, what the recording took
     provenance: Tree = field(repr=False)
 
 
@@ -106,7 +97,7 @@ def save(name: str, *, arguments: Tree, series: Tree, cpu_seconds: float, folder
     Parameters
     ----------
     name : str; name of the file and of the module that records
-    arguments : mapping; all that decides the numbers
+    arguments : mapping; everything the numbers depend on
     series : mapping
         The measurements: arrays or lists of numbers, single numbers or words, by name; mappings may be nested.  Numbers
         are kept to `DIGITS` significant digits.

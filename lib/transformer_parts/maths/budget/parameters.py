@@ -44,7 +44,7 @@ def head_sizes(d_model: int, n_heads: int, n_kv_heads: int | None, head_dim: int
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderConfig:
-    """The sizes of a dense decoder; whatever is set down is valid.
+    """The sizes of a dense decoder; every instance is valid.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class DecoderConfig:
     Notes
     -----
     ``None`` is filled in when the config is made, so `n_kv_heads`, `head_dim` and `norm_bias` always read as
-    values; ``dataclasses.replace`` keeps them as they then stand.
+    values; ``dataclasses.replace`` keeps these values.
 
     References
     ----------
@@ -150,7 +150,7 @@ class Tally:
     Attributes
     ----------
     embedding : int; the token table, V·D
-    positions : int; a learned position table; 0 for RoPE and whatever else has none
+    positions : int; a learned position table; 0 for RoPE and other schemes without one
     attention : int; query, key, value and output projections, with their biases
     feed_forward : int; both or all three matrices, with their biases
     norms : int; the weights and biases of every norm, QK-norm and the final one included
@@ -272,7 +272,7 @@ class Count:
     """The tally of one layer and that of the whole model."""
 
     layer: Tally  # one layer's parameters; all layers are alike
-    model: Tally  # the whole model's: `n_layers` such layers and what stands outside them
+    model: Tally  # the whole model's: `n_layers` such layers and what is outside them
     n_layers: int  # how many layers the model has
 
     @property
@@ -319,7 +319,7 @@ def attention_parameters(
     ------
     ValueError
         For a size below 1, kv heads that don't divide the heads, heads that don't divide D when `head_dim`
-        isn't told, or a switch that is not a bool.
+        is not given, or a switch that is not a bool.
 
     References
     ----------

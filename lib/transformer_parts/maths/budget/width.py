@@ -107,7 +107,7 @@ def llama_d_ff(d_model: int, *, multiple_of: int = 256, multiplier: float = 1.0)
 
 @dataclass(frozen=True)
 class BudgetMatch:
-    """A feed-forward layer's matrices beside those of a plain layer.
+    """A feed-forward layer's matrices compared with those of a plain layer.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ def match_budget(
     reference_d_ff: int | None = None,
     multiple_of: int = 1,
 ) -> BudgetMatch:
-    """Compare a feed-forward layer with a plain one of width `reference_d_ff` (4·D if not told); no biases.
+    """Compare a feed-forward layer with a plain one of width `reference_d_ff` (4·D if not given); no biases.
 
     The verdict is "equal" for the same number, "rounded" where the width is less than one multiple away from
     the equal one and the difference at most `MOST_BY_ROUNDING`, 5 % of the reference, and otherwise "different":
