@@ -113,23 +113,9 @@ class Excerpt:
 
 
 def load_excerpt(folder: Traversable | Path | None = None) -> Excerpt:
-    """Read the excerpt.
+    """Read the excerpt from `folder`, by default the library's own data; nothing is cached.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Where ``smollm2_excerpt.npz`` and ``smollm2_excerpt.json`` are; the library's own data if not given.
-
-    Returns
-    -------
-    Excerpt : a new one at each call: nothing is cached
-
-    Raises
-    ------
-    FileNotFoundError
-        A file is missing.
-    ValueError
-        A file is damaged: the arrays' SHA-256 is not the one the provenance states, or the provenance is no JSON.
+    A missing file raises FileNotFoundError; a damaged one (by the SHA-256 of the arrays) ValueError.
 
     Examples
     --------

@@ -96,14 +96,9 @@ class Session:
         self._logits = None
 
     def prompt(self, token_ids: ArrayLike, *, chunk: int = 2048) -> NDArray[np.float32]:
-        """Make these the tokens and return the logits of the next one; what the texts begin with alike is kept.
+        """Make these the tokens and return the logits of the next one; the texts' common beginning is kept.
 
-        The last token is run again in any case, for its logits.
-
-        Raises
-        ------
-        ValueError
-            As `feed` does; the session is as it was then.
+        The last token is run again in any case, for its logits.  After a ValueError the session is as before.
         """
         ids = require.indices("token_ids", token_ids, len(self.model.embedding))
         require.ndim("token_ids", ids, 1)

@@ -57,14 +57,7 @@ _STEP_OF_NORM = MappingProxyType({"attn_norm": "x", "ffn_norm": "U"})
 def compute(model: SmolLM2, file: GGUFFile) -> dict[str, NDArray]:
     """Run the model over the passage and return the excerpt's arrays by name.
 
-    Parameters
-    ----------
-    model : SmolLM2; the model of `file`
-    file : GGUFFile; for the tokenizer, the norms' weights and the shapes
-
-    Returns
-    -------
-    dict; what the passage gives, in float16, and what the file holds, as it holds it
+    They are what the passage gives, in float16, and the norms' weights and the shapes of the file, as it holds them.
     """
     tokenizer = load_tokenizer(file)
     token_ids = np.array(tokenizer.encode(TEXT).ids)

@@ -94,24 +94,9 @@ ARRAYS = (
 
 
 def load_passage(folder: Traversable | Path | None = None) -> Passage:
-    """Read the committed passage.
+    """Read the passage from `folder`, by default the library's own data; floating arrays are float64.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Where ``smollm2_passage.npz`` and ``smollm2_passage.json`` are; the library's own data if not given.
-
-    Returns
-    -------
-    Passage
-        A new one at each call: nothing is cached.  Floating arrays are float64.
-
-    Raises
-    ------
-    FileNotFoundError
-        A file is missing.
-    ValueError
-        A file is damaged.
+    A missing file raises FileNotFoundError, a damaged one ValueError.
 
     Examples
     --------
@@ -153,19 +138,7 @@ BEST = 5
 
 
 def read_passage(model: SmolLM2, tokenizer: Tokenizer, text: str) -> Iterator[Passage | float]:
-    """Yield the part of the work that is done, from 0 to 1, and at last the `Passage`.
-
-    Parameters
-    ----------
-    model : SmolLM2; the model, as trained
-    tokenizer : Tokenizer; its tokenizer
-    text : str; from two tokens to `MOST_TOKENS`
-
-    Raises
-    ------
-    ValueError
-        The text has fewer or more tokens.
-    """
+    """Yield the finished share of the work and at last the `Passage` of a text (2 to `MOST_TOKENS` tokens)."""
     token_ids = np.array(tokenizer.encode(text).ids, dtype=np.int64)
     if not 2 <= len(token_ids) <= MOST_TOKENS:
         raise require.refusal("text", f"{len(token_ids)} tokens", f"2 to {MOST_TOKENS}")

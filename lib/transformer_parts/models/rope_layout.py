@@ -35,22 +35,9 @@ class LayoutReport:
 
 
 def load_report(folder: Traversable | Path | None = None) -> LayoutReport:
-    """Read the report.
+    """Read the report from `folder`, by default the library's own data; nothing is cached.
 
-    Parameters
-    ----------
-    folder : Path, optional; where ``smollm2_rope_layout.json`` is; the library's own data if not given
-
-    Returns
-    -------
-    LayoutReport : a new one at each call: nothing is cached
-
-    Raises
-    ------
-    FileNotFoundError
-        The file is missing.
-    ValueError
-        The file is damaged.
+    A missing file raises FileNotFoundError, a damaged one ValueError.
 
     Examples
     --------

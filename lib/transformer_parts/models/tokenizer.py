@@ -19,24 +19,14 @@ _BYTES = "".join(chr(byte if byte in _PRINTABLE else 256 + _OTHERS.index(byte)) 
 
 
 def load_tokenizer(file: GGUFFile) -> Tokenizer:
-    """Return the tokenizer that a GGUF file describes.
+    """Return the tokenizer that a GGUF file describes; ``encode(text).ids`` and ``decode(ids)`` are mutual inverses.
 
     Text is cut before each digit and by GPT-2's rule into words with their leading space; each word's UTF-8 bytes,
     written as 256 printable characters, are joined by the merges in their order.  Control tokens such as
     ``<|im_start|>`` are recognised in the text.  Encoding adds no token of its own.
 
-    Parameters
-    ----------
-    file : GGUFFile; a file with ``tokenizer.ggml.model`` "gpt2" and ``tokenizer.ggml.pre`` "smollm"
-
-    Returns
-    -------
-    tokenizers.Tokenizer : ``encode(text).ids`` and ``decode(ids)`` are inverse to one another for every text
-
-    References
-    ----------
-    Sennrich, Haddow & Birch 2016, arXiv 1508.07909, §3.2 (byte-pair encoding); Radford et al. 2019,
-    "Language Models are Unsupervised Multitask Learners", §2.2 (its byte-level form).
+    Sennrich, Haddow & Birch 2016, arXiv 1508.07909, §3.2 (byte-pair encoding); Radford et al. 2019, "Language Models
+    are Unsupervised Multitask Learners", §2.2 (its byte-level form).
     """
     require.one_of("tokenizer.ggml.model", file.field("tokenizer.ggml.model"), ("gpt2",))
     require.one_of("tokenizer.ggml.pre", file.field("tokenizer.ggml.pre"), ("smollm",))

@@ -86,11 +86,8 @@ def batches(variant: str, plan: Plan, config: StackConfig) -> Callable[[int], tu
 def run(variant: str, seed: int, *, steps: int = PLAN.steps) -> dict[str, NDArray]:
     """Train one variant and return its losses.
 
-    Returns
-    -------
-    dict
-        ``training``: mean over each `EVERY` steps.  ``honest`` and ``seen``, (evaluations, L): on held-out sequences by
-        position, before the first step and after every `EVERY`.
+    ``training`` is the mean over each `EVERY` steps; ``honest`` and ``seen``, (evaluations, L), are taken on held-out
+    sequences by position, before the first step and after every `EVERY`.
     """
     config, plan = replace(CONFIG, **VARIANTS[variant]), replace(PLAN, seed=seed)
     weights = initial_weights(config, seed=seed, dtype=np.float32)

@@ -37,22 +37,9 @@ class LongText:
 
 
 def read_package(path: str | Path) -> LongText:
-    """Return the text of the handbook in a Debian package.
+    """Return the text of the handbook in a Debian package ``debian-handbook_….deb``, one paragraph a line.
 
-    Parameters
-    ----------
-    path : str or Path; the file ``debian-handbook_….deb``
-
-    Returns
-    -------
-    LongText : pages in the book's order, one paragraph a line
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    ValueError
-        It is no Debian package, or not that of the handbook.
+    A missing file raises FileNotFoundError, another one ValueError.
     """
     path = Path(path)
     pages = {}

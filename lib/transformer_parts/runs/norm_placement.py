@@ -41,13 +41,10 @@ def at_depth(placement: str, scheme: str, n_layers: int, seed: int) -> FirstPass
 
 
 def short_run(placement: str, peak: float, warmup_steps: int, seed: int, *, steps: int = PLAN.steps) -> dict:
-    """Train one small decoder.
+    """Train one small decoder; return the mean ``loss`` over each `EVERY` steps, and two measures every `EVERY` steps.
 
-    Returns
-    -------
-    dict
-        ``loss``: mean over each `EVERY` steps.  ``activation_rms`` (looks, n_layers + 1) and ``gradient`` (looks,
-        n_layers), the norm of a layer's gradient: at step 0 and every `EVERY` steps.
+    These are ``activation_rms``, (measurements, n_layers + 1), and ``gradient``, (measurements, n_layers), the norm of
+    a layer's gradient, the first at step 0.
     """
     config = StackConfig(**KIND, **RUN_SIZES, placement=placement)
     plan = Plan(**(asdict(PLAN) | {"peak": peak, "floor": peak, "warmup_steps": warmup_steps, "seed": seed}))

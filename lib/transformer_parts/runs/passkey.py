@@ -50,16 +50,10 @@ class Text:
 
 
 def hide(tokenizer: Tokenizer, pages: Sequence[int], length: int, doors: int, *, two_hops: bool, seed: int) -> Text:
-    """Return a text of `length` tokens in which sentences about so many doors are hidden at even depths.
+    """Return a text of `length` tokens in which sentences about 1 to 8 doors are hidden at even depths.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer; the model's
-    pages : sequence of int; tokens of a book, at least `length` of them
-    length : int; tokens of the text, the hidden sentences included
-    doors : int; from 1 to 8
-    two_hops : bool; whether each door's number is in one sentence, or in a box that another sentence names
-    seed : int; of the numbers and of their places
+    `pages` are tokens of a book, at least `length` of them.  With `two_hops` each door's number is in a box that
+    another sentence names, otherwise in one sentence.  `seed` draws the numbers and the places.
     """
     doors = require.integer("doors", doors, maximum=len(DOORS))
     rng = np.random.default_rng(seed)

@@ -57,23 +57,9 @@ def command(name: str) -> str:
 
 
 def load(name: str, folder: Traversable | Path | None = None) -> Recording:
-    """Read a recording.
+    """Read the recording ``NAME.json`` from `folder`, by default the library's own data; nothing is cached.
 
-    Parameters
-    ----------
-    name : str; name of the file, without ``.json``
-    folder : Path, optional; where it is; the library's own data if not given
-
-    Returns
-    -------
-    Recording : a new one at each call: nothing is cached
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    ValueError
-        The file is damaged.
+    A missing file raises FileNotFoundError, a damaged one ValueError.
     """
     file = (files(__package__) / "data" if folder is None else folder) / f"{name}.json"
     try:
@@ -92,17 +78,10 @@ def load(name: str, folder: Traversable | Path | None = None) -> Recording:
 
 
 def save(name: str, *, arguments: Tree, series: Tree, cpu_seconds: float, folder: Path | None = None) -> Path:
-    """Write a recording and return its path.
+    """Write a recording under the name of the module that makes it, and return its path.
 
-    Parameters
-    ----------
-    name : str; name of the file and of the module that records
-    arguments : mapping; everything the numbers depend on
-    series : mapping
-        The measurements: arrays or lists of numbers, single numbers or words, by name; mappings may be nested.  Numbers
-        are kept to `DIGITS` significant digits.
-    cpu_seconds : float; what the recording took
-    folder : Path, optional; where to write; the library's own data if not given
+    `arguments` are everything the numbers depend on.  `series` are arrays or lists of numbers, single numbers or words,
+    by name; mappings may be nested.  Numbers are kept to `DIGITS` significant digits.
     """
     notes = {
         "name": name,
@@ -124,14 +103,7 @@ def save(name: str, *, arguments: Tree, series: Tree, cpu_seconds: float, folder
 
 
 def main(name: str, record: Callable[[], tuple[Tree, Tree]], about: str) -> None:
-    """Run the command line of a module that records: measure, write the file, say where it is.
-
-    Parameters
-    ----------
-    name : str; name of the file
-    record : callable; returns arguments and series
-    about : str; what the command does, for its ``--help``
-    """
+    """Run the command of a module that records: `record` for arguments and series, write the file, print its path."""
     parser = argparse.ArgumentParser(prog=command(name), description=about)
     parser.add_argument("--folder", type=Path, help="where to write (default: the library's own data)")
     options = parser.parse_args()

@@ -244,15 +244,7 @@ def _short(found: dict[str, NDArray]) -> dict[str, NDArray]:
 
 
 def arm_series(recording: recorded.Recording, comparison: str, kind: str, seed: int) -> Mapping[str, NDArray]:
-    """Return the recorded series of one arm of a comparison.
-
-    Parameters
-    ----------
-    recording : Recording; what this module's command wrote
-    comparison : str; a name of `COMPARISONS`
-    kind : {"taken", "left"}; with the measure, or without it
-    seed : int; one of those recorded
-    """
+    """Return the recorded series of one arm of a comparison: `kind` "taken" is with the measure, "left" without it."""
     require.one_of("comparison", comparison, COMPARISONS)
     require.one_of("kind", kind, ("taken", "left"))
     require.one_of("seed", str(seed), [str(s) for s in recording.arguments["seeds"]])
