@@ -434,7 +434,7 @@ def largest_difference(
 
     Parameters
     ----------
-    first, second : function; elementwise functions
+    first, second : function; elementwise
     low, high : float; the range, within ±1e300
 
     Returns
@@ -443,7 +443,6 @@ def largest_difference(
 
     Examples
     --------
-    >>> from transformer_parts.maths.activations import (gelu, gelu_tanh)
     >>> x, value = largest_difference(gelu, gelu_tanh)
     >>> f"{value:.2e} at {x:.3f}"
     '-4.73e-04 at 2.699'
@@ -580,7 +579,6 @@ def slope_rms(pre: ArrayLike, derivative: Callable[[NDArray], NDArray]) -> NDArr
 
     Examples
     --------
-    >>> from transformer_parts.maths.activations import (relu_derivative)
     >>> slope_rms([[-1.0, -1.0, 2.0], [-3.0, 0.5, 1.0]], relu_derivative).round(6).tolist()
     [0.0, 0.707107, 1.0]
     """

@@ -38,11 +38,6 @@ def causal_mask(L: int, S: int | None = None) -> NDArray[np.bool_]:
     -------
     (L, S) ndarray of bool
 
-    Raises
-    ------
-    ValueError
-        If L < 1 or S < L (the first queries would have no key).
-
     References
     ----------
     Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2.3.
@@ -167,8 +162,7 @@ def attention(
     Raises
     ------
     ValueError
-        If shapes do not fit, an entry is not finite, a mask or `causal` is not bool, or a query has no key to attend
-        to.
+        If a query has no key to attend to.
 
     References
     ----------
@@ -386,7 +380,7 @@ def softmax(x: ArrayLike, axis: int = -1) -> NDArray:
     Raises
     ------
     ValueError
-        If `x` has NaN or +inf, if a slice holds nothing but −inf, or if there is no such axis.
+        If a slice holds nothing but −inf.
 
     References
     ----------
@@ -432,7 +426,7 @@ def entropy(weights: ArrayLike, axis: int = -1) -> NDArray:
     Raises
     ------
     ValueError
-        If a weight is negative or not finite, or a sum is not 1 (logits were passed, say).
+        If a sum is not 1 (logits were passed, say).
 
     References
     ----------

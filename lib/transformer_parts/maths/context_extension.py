@@ -1,7 +1,7 @@
 """Context extension: RoPE beyond the trained length L, by other frequencies and a factor of query and key.
 
-Every method returns ``(inv_freq, attention_factor)``.  Nothing is remembered between calls: where the current
-length matters it is an argument, so that a short input after a long one finds what it would have found before.
+Every method returns ``(inv_freq, attention_factor)``.  Nothing is kept between calls: where the current length
+matters it is an argument, so that a short input after a long one gets the same frequencies as before.
 
 References
 ----------
@@ -86,7 +86,7 @@ def ntk_by_parts(
     beta_fast, beta_slow : float; rotations within the trained length; the paper calls them β and α
     ramp : {"index", "rotations"}; which ramp
     truncate : bool
-        With the "index" ramp, widen its bounds to whole indices as the released code does; not read otherwise.
+        With the "index" ramp, widen its bounds to whole indices as the released code does; ignored otherwise.
 
     Returns
     -------
@@ -203,10 +203,7 @@ def llama3(
 
     Parameters
     ----------
-    head_dim : int; K, the number of channels that are turned; even
-    factor : float; s, at least 1
-    trained_length : int; L, the length before the extension
-    rope_base : float; base of the frequencies, above 0
+    head_dim, factor, trained_length, rope_base : as in `ntk_by_parts`
     low_freq_factor, high_freq_factor : float; rotations within L at the two ends of the blend
 
     Returns
@@ -239,9 +236,7 @@ def position_interpolation(head_dim: int, factor: float, *, rope_base: float = 1
 
     Parameters
     ----------
-    head_dim : int; K, the number of channels that are turned; even
-    factor : float; s, at least 1
-    rope_base : float; base of the frequencies, above 0
+    head_dim, factor, rope_base : as in `ntk_by_parts`
 
     Returns
     -------
@@ -275,12 +270,7 @@ def ntk_base(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> flo
 
     Returns
     -------
-    float; the new base
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or the new base exceeds float64.
+    float; the new base, which must be within float64
 
     References
     ----------
@@ -361,8 +351,6 @@ def dynamic_ntk(
 ) -> ScaledRope:
     r"""Apply `ntk_aware` with the s of `dynamic_factor`, which follows the current length.
 
-    .. math:: s = \max\left(1,\; \text{factor} \cdot \frac{l}{L} - (\text{factor} - 1)\right)
-
     The frequencies of *every* position depend on the current length l, so that keys must be cached before their
     rotation, or rotated again (§3.3 of the paper).
 
@@ -372,8 +360,8 @@ def dynamic_ntk(
     length : int; l, the length of the present input
     trained_length : int; L
     factor : float
-        At least 1.  1 is the paper's rule, s = max(1, l/L); configurations that name a ``factor`` follow the formula
-        above, in which s grows that much faster.
+        At least 1.  1 is the paper's rule, s = max(1, l/L); configurations that name a ``factor`` follow the formula of
+        `dynamic_factor`, in which s grows that much faster.
     rope_base : float; base in training, above 0
 
     Returns
@@ -524,17 +512,11 @@ def entropy_by_length(scores: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    scores : array_like, shape (N,); logits
+    scores : array_like, shape (N,); logits within 600 of each other, so that float64 holds all exponentials
 
     Returns
     -------
     ndarray, shape (N,); in nats, from 0 at n = 1 to at most ln N
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or the scores differ by more than 600 (whose exponentials do not fit together
-        in float64).
 
     Examples
     --------

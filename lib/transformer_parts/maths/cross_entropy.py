@@ -21,16 +21,11 @@ def cross_entropy(logits: ArrayLike, targets: ArrayLike) -> float:
     Parameters
     ----------
     logits : array_like, shape (..., V); z, finite
-    targets : array_like of int, shape (...); y, from 0 to V − 1; −1 where a position does not count
+    targets : array_like of int, shape (...); y, from 0 to V − 1; −1 where a position does not count, and one must
 
     Returns
     -------
     float; ln V where all logits of every counted position are equal
-
-    Raises
-    ------
-    ValueError
-        If a logit or the loss is not finite, a target is out of range or no integer, or none counts.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The feed-forward layer: plain, and gated (GLU and its kin, of which SwiGLU is today's usual one).
+"""The feed-forward layer: plain, and gated (GLU and its family, of which SwiGLU is today's usual one).
 
 It acts on each position separately: no entry of the sequence sees another here.
 """
@@ -68,8 +68,7 @@ def ffn(
     Raises
     ------
     ValueError
-        If an argument is not finite, if shapes do not fit, or if a product overflows (that of `x`, or of the
-        hidden layer, named ``hidden``).
+        If a product overflows, that of `x` or of the hidden layer, named ``hidden``.
 
     References
     ----------
@@ -117,12 +116,6 @@ def glu(
     -------
     ndarray, shape (..., D)
         In the dtype of `x` (integers: float64); float16 and bfloat16 are computed in float32 and rounded once.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not finite, if shapes do not fit, or if a product overflows (that of `x`, or of the
-        hidden layer, named ``hidden``).
 
     References
     ----------

@@ -30,7 +30,7 @@ def standard_draws(config: StackConfig, seed: int | np.random.Generator = 0) -> 
 
     Parameters
     ----------
-    config : StackConfig; the decoder
+    config : StackConfig
     seed : int or numpy Generator; the same integer gives the same draws
 
     Returns
@@ -65,7 +65,7 @@ def initial_weights(
 
     Parameters
     ----------
-    config : StackConfig; the decoder
+    config : StackConfig
     scheme, std, residual_scaling
         How wide each matrix is drawn, see `standard_deviations`.  Every scheme draws from a normal distribution.
     seed : int or numpy Generator; the same integer gives the same weights
@@ -76,12 +76,6 @@ def initial_weights(
     Returns
     -------
     dict of str to ndarray; by the names of `stack_config.shapes`; gains are 1, biases 0
-
-    Raises
-    ------
-    ValueError
-        For an unknown scheme or dtype, a negative `std` or `seed`, a `residual_scaling` that is not a bool, or
-        `draws` of other sizes.
 
     Examples
     --------
@@ -113,7 +107,7 @@ def narrowed(weights: Mapping[str, NDArray], config: StackConfig) -> dict[str, N
     Parameters
     ----------
     weights : mapping of str to ndarray; of `initial_weights`
-    config : StackConfig; the decoder
+    config : StackConfig
 
     Returns
     -------
@@ -237,7 +231,7 @@ def standard_deviations(
 
     Parameters
     ----------
-    config : StackConfig; the decoder
+    config : StackConfig
     scheme : {"normal", "xavier", "kaiming"}; N(0, std²), Xavier or Kaiming for the matrices of the layers
     std : float
         Of the scheme "normal"; also of the embedding and the head in every scheme (a lookup has no fan-in, and a tied

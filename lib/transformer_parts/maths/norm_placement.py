@@ -1,7 +1,6 @@
 """Where the norm goes: the four ways to put norms around a branch of the residual stream.
 
-A branch F is attention or the feed-forward layer.  Each function takes F and its norms as functions of one array;
-`norm_placement` has their backward passes.
+A branch F is attention or the feed-forward layer.  Each function takes F and its norms as functions of one array.
 """
 
 from collections.abc import Callable

@@ -304,11 +304,6 @@ def rms_norm_cast_first(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, d
     -------
     ndarray, shape (..., D); values of `dtype`, held as float32
 
-    Raises
-    ------
-    ValueError
-        If an argument is not finite (in `dtype`) or a shape does not fit.
-
     See Also
     --------
     rms_norm_cast_last : The other order.
@@ -342,11 +337,6 @@ def rms_norm_cast_last(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, dt
     Returns
     -------
     ndarray, shape (..., D); values of `dtype`, held as float32
-
-    Raises
-    ------
-    ValueError
-        If an argument is not finite (in `dtype`) or a shape does not fit.
 
     See Also
     --------
@@ -384,11 +374,6 @@ def mean_square_in(x: ArrayLike, dtype: str, *, accumulator: str | None = None) 
     -------
     ndarray, shape (...); values of `dtype`, held as float32; infinite where the format overflows
 
-    Raises
-    ------
-    ValueError
-        If `x` is not finite (in `dtype`) or a format is another.
-
     Examples
     --------
     >>> [float(mean_square_in([300.0, 300.0], dtype)) for dtype in ("float16", "bfloat16", "float32")]
@@ -419,11 +404,6 @@ def rms_norm_in(x: ArrayLike, dtype: str, eps: float = 1e-6, *, accumulator: str
     Returns
     -------
     ndarray, shape (..., D); values of `dtype`, held as float32; NaN for a row of zeros whose ε vanished
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite (in `dtype`), a format is another, or `eps` is not above 0.
 
     Examples
     --------

@@ -40,7 +40,7 @@ def round_to(x: ArrayLike, dtype: str) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (...); numbers; infinities stay
+    x : array_like, shape (...); no NaN; infinities stay
     dtype : {"bfloat16", "float16", "float32"}; 8, 11 or 24 significant bits
 
     Returns
@@ -48,11 +48,6 @@ def round_to(x: ArrayLike, dtype: str) -> NDArray:
     ndarray, shape (...)
         Values of the format, held as float32 where `x` is of 32 or 16 bits, else as float64.  Beyond the format's
         largest value they are infinite; below its smallest normal one they are subnormal, then zero.
-
-    Raises
-    ------
-    ValueError
-        If `x` has a NaN or `dtype` is another.
 
     References
     ----------
@@ -80,17 +75,12 @@ def spacing(x: ArrayLike, dtype: str) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers; between two values of the format, the distance of those two is returned.
+        Numbers within the format's range; between two values of the format, the distance of those two is returned.
     dtype : {"bfloat16", "float16", "float32"}
 
     Returns
     -------
     ndarray, shape (...); powers of two, float64
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite or beyond the format's range, or `dtype` is another.
 
     Examples
     --------

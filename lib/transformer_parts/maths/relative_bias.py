@@ -38,11 +38,6 @@ def relative_positions(L: int, S: int | None = None) -> NDArray[np.int64]:
     -------
     (L, S) ndarray of int; negative for keys before the query
 
-    Raises
-    ------
-    ValueError
-        If L < 1 or S < L.
-
     References
     ----------
     Raffel et al., arXiv:1910.10683, §2.1 (the "offset between the key and query").
@@ -260,7 +255,7 @@ def t5_bucket_starts(
     Parameters
     ----------
     num_buckets : int
-        Buckets in all: of both directions, n = num_buckets/2 each, or of the one, n = num_buckets.
+        Buckets in all: of both directions, n = num_buckets/2 each, or of the one, n = num_buckets; n ≥ 2.
     max_distance : int
         M > e.  All distances from M on share the last bucket; it begins before M.
     bidirectional : bool; whether keys after the query have buckets of their own (an encoder's case)
@@ -268,11 +263,6 @@ def t5_bucket_starts(
     Returns
     -------
     (n,) ndarray of int; of two equal numbers the first bucket holds no distance
-
-    Raises
-    ------
-    ValueError
-        If a direction has fewer than 2 buckets or max_distance is not above its exact ones.
 
     References
     ----------

@@ -64,11 +64,6 @@ def initialized(
     -------
     dict of str to ndarray; in float64
 
-    Raises
-    ------
-    ValueError
-        If the scheme is unknown, the head tied or `branch_scale` not above 0.
-
     References
     ----------
     Xiong et al., arXiv:2002.04745, §3.3; Radford et al., "Language Models are Unsupervised Multitask Learners", 2019,
@@ -113,8 +108,8 @@ def first_pass(weights: Mapping[str, NDArray], config: StackConfig, *, length: i
     Parameters
     ----------
     weights : mapping of str to ndarray; of `initialized`, say
-    config : StackConfig; sizes and kinds
-    length : int; how many tokens
+    config : StackConfig
+    length : int; number of tokens
     seed : int; of the tokens
 
     Returns

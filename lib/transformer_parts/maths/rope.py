@@ -25,18 +25,12 @@ def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
     Parameters
     ----------
     head_dim : int; K, the number of channels that are turned; even and at most `MAX_HEAD_DIM`, 1,048,576
-    rope_base : float; the base, above 0
+    rope_base : float; the base, above 0 and so large (about 10⁻³⁰⁸) that float64 holds every frequency
 
     Returns
     -------
     ndarray, shape (P,)
         Radians per position.  The first is 1 whatever the base.
-
-    Raises
-    ------
-    ValueError
-        If `head_dim` is odd, above `MAX_HEAD_DIM` or not a positive integer, or `rope_base` is not a finite
-        number above 0 or is so small (below 10⁻³⁰⁸) that a frequency exceeds float64.
 
     References
     ----------
@@ -58,17 +52,11 @@ def wavelengths(inv_freq: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    inv_freq : array_like, shape (P,); radians per position, all above 0
+    inv_freq : array_like, shape (P,); radians per position, above 0; float64 must hold every wavelength
 
     Returns
     -------
     ndarray, shape (P,); positions per turn
-
-    Raises
-    ------
-    ValueError
-        If a frequency is not a finite number above 0, or is so small (below 3.5·10⁻³⁰⁸) that its
-        wavelength exceeds float64.
 
     References
     ----------
@@ -260,11 +248,6 @@ def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray, shape (..., L, P); radians, not reduced to one turn
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, an angle exceeds float64 or `inv_freq` is not one-dimensional.
 
     Examples
     --------

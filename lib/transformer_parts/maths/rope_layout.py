@@ -57,7 +57,7 @@ def permutation(head_dim: int, to: str, *, rotary_dim: int | None = None) -> NDA
     Parameters
     ----------
     head_dim : int; K, the width of the head
-    to : {"interleaved", "split"}; the layout that is wanted; the vectors are in the other one
+    to : {"interleaved", "split"}; the wanted layout; the vectors are in the other one
     rotary_dim : int, optional
         How many of the first channels are turned (even); the others stay where they are.  All K by default.
 
@@ -133,7 +133,7 @@ def convert_projection(
         library's convention ``x @ w``, where the columns move; (H·K, D) with ``out_axis=0`` as checkpoints have it,
         where the rows move; (H·K,) for a bias.  Any dtype, quantised ones included.
     head_dim : int; K, the width of a head
-    to : {"interleaved", "split"}; the layout that is wanted; the weights are in the other one
+    to : {"interleaved", "split"}; the wanted layout; the weights are in the other one
     rotary_dim : int, optional; as in `permutation`
     out_axis : int; the axis of the output channels
 

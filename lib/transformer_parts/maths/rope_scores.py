@@ -1,6 +1,6 @@
 """What a RoPE score is made of: one cosine per pair of channels, their sum, and its bound.
 
-`rope_scores` has what scores are over many contents and many offsets.
+Then what scores are over many contents and many offsets.
 
 References
 ----------
@@ -346,11 +346,6 @@ def distance_counts(scores: ArrayLike) -> DistanceCounts:
     -------
     DistanceCounts : of 2N + 1 offsets and 2N steps
 
-    Raises
-    ------
-    ValueError
-        If there is an even number of scores, or one that is not finite.
-
     Examples
     --------
     >>> distance_counts([3.0, -1.0, 2.0, 1.0, 0.5])
@@ -372,16 +367,11 @@ def r_squared(scores: ArrayLike, predicted: ArrayLike) -> float:
 
     Parameters
     ----------
-    scores, predicted : array_like, of one shape; what is, and what was predicted
+    scores, predicted : array_like, of one shape; what is, not all equal, and what was predicted
 
     Returns
     -------
     float; 1 for a perfect prediction, 0 for one as good as the mean; below 0 for a worse one
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, an entry is not finite or all scores are equal.
 
     Examples
     --------

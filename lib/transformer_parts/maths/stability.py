@@ -143,11 +143,6 @@ def grown_attention(
     -------
     GrownAttention
 
-    Raises
-    ------
-    ValueError
-        If the shapes differ or have a single token, a factor is not positive, or `dtype` or a switch is another.
-
     Examples
     --------
     >>> q, k = np.random.default_rng(0).standard_normal((2, 16, 64))

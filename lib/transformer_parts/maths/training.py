@@ -20,22 +20,17 @@ Batches = Callable[[int], tuple[NDArray, NDArray]]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How a decoder is trained.
+    """How a decoder is trained; rates and AdamW's numbers are checked when training starts.
 
     Parameters
     ----------
-    steps : int; how many steps
+    steps : int
     batch_size, length : int; sequences in a batch, and tokens in a sequence
     peak, floor : float; highest and last learning rate
     warmup_steps : int; steps in which the rate rises to its peak; 0: none
     max_norm : float, optional; gradients are clipped to this global norm; ``None``: not at all
     betas, eps, weight_decay : AdamW's
     seed : int; of the batches
-
-    Raises
-    ------
-    ValueError
-        If a size is not a positive integer; the rates and AdamW's numbers are checked when training starts.
 
     Examples
     --------
@@ -110,8 +105,7 @@ def train(
     Parameters
     ----------
     weights : mapping of str to ndarray
-        Where to begin, as `initialization.initial_weights` draws them; not changed.  float32 is twice as fast as
-        float64.
+        Initial weights, such as `initialization.initial_weights`; not changed.  float32 is twice as fast as float64.
     config : StackConfig; sizes and kinds
     plan : Plan, optional; the default one if not given
     batches : function, optional
@@ -127,7 +121,7 @@ def train(
     Raises
     ------
     ValueError
-        If an argument is out of its range, or if training has led to numbers that are no longer finite.
+        If training has led to numbers that are no longer finite.
 
     Examples
     --------
@@ -238,11 +232,6 @@ class AdamW:
     weights : dict of str to ndarray; the parameters; `step` writes into these arrays
     steps : int; t, how many steps have been taken
 
-    Raises
-    ------
-    ValueError
-        If a number is out of its range or a weight is not of float32 or float64.
-
     References
     ----------
     Loshchilov & Hutter, "Decoupled Weight Decay Regularization", arXiv:1711.05101, §2, algorithm 2;
@@ -283,12 +272,6 @@ class AdamW:
         ----------
         gradients : mapping of str to array_like; by the names and of the shapes of the weights
         learning_rate : float; η ≥ 0
-
-        Raises
-        ------
-        ValueError
-            If a name or shape does not fit, an entry is not finite or the learning rate is negative; nothing is
-            changed then.
         """
         rate = require.number("learning_rate", learning_rate, minimum=0)
         if gradients.keys() != self.weights.keys():

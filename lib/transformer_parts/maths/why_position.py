@@ -130,7 +130,7 @@ class SelfAttention:
         ----------
         d_model, n_heads : int; D and H
         scheme, causal : as for the class
-        n_layers : int; how many layers
+        n_layers : int
         max_positions : int; rows of the table of "learned"
         seed : int; of the weights
 
@@ -360,7 +360,7 @@ def shift_gap(attend: SelfAttention, x: ArrayLike, by: int) -> NDArray:
 
     Parameters
     ----------
-    attend : SelfAttention; the layers
+    attend : SelfAttention
     x : (…, L, D) array_like; tokens
     by : int; how far they are moved
 
@@ -388,7 +388,7 @@ def sees_the_same(order: ArrayLike, n_layers: int = 1) -> NDArray[np.bool_]:
     Parameters
     ----------
     order : (L,) array_like of int; the reordering, of tokens that all differ
-    n_layers : int; how many causal layers
+    n_layers : int; number of causal layers
 
     Returns
     -------

@@ -15,7 +15,7 @@ class Session:
 
     Parameters
     ----------
-    model : SmolLM2; the model
+    model : SmolLM2
     capacity : int
         Tokens to reserve room for.  A longer text finds room too, by copying what is there.
 

@@ -127,7 +127,7 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
 
     Parameters
     ----------
-    file : GGUFFile; the opened file
+    file : GGUFFile
     layout : {"interleaved", "split"}
         Which channels of q and k make a pair.  The rows in a GGUF file of this architecture are in the interleaved
         layout; the other one is there to show what the mistake does.

@@ -89,11 +89,6 @@ def kv_cache_bytes(config: DecoderConfig, tokens: int, bytes_per_value: float = 
     -------
     int; bytes, exact at any size; a fraction is counted as a whole one
 
-    Raises
-    ------
-    ValueError
-        For what is not a `DecoderConfig`, a negative number of tokens, or values that take no space.
-
     References
     ----------
     Shazeer, arXiv:1911.02150, §3 (sharing the kv heads); Ainslie et al., arXiv:2305.13245, §2.2 (in groups).

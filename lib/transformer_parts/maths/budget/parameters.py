@@ -49,7 +49,7 @@ class DecoderConfig:
     Parameters
     ----------
     d_model : int; D, the width of the residual stream
-    n_layers : int; how many decoder layers
+    n_layers : int
     n_heads : int; H, query heads
     d_ff : int
         F, hidden width of the feed-forward layer: of *one* of the two branches where it is gated.  (The Gemma reports
@@ -62,7 +62,7 @@ class DecoderConfig:
         K.  Default D/H, which must then be an integer.  H·K may differ from D.
     ffn : {"gated", "mlp"}; three matrices (SwiGLU, GEGLU, …) or two (ReLU, GELU)
     tied : bool; the head is the embedding read the other way and adds nothing
-    norm : {"rms", "layer"}; what every norm is
+    norm : {"rms", "layer"}; the kind of every norm
     norms_per_layer : {1, 2, 4}
         2: one for each branch, before or after it.  4: before and after (sandwich).  1: both branches in parallel.
     final_norm : bool; one more norm before the head
@@ -74,12 +74,6 @@ class DecoderConfig:
         Biases of the query/key/value projections, of attention's output projection, of the feed-forward layer.
     norm_bias : bool, optional
         The β of LayerNorm.  Default: with "layer"; RMSNorm has none.
-
-    Raises
-    ------
-    ValueError
-        For a size that is not an integer in its range, heads that don't divide, an unknown kind, a switch that
-        is not a bool, or a bias of RMSNorm.
 
     Notes
     -----
@@ -314,12 +308,6 @@ def attention_parameters(
     Returns
     -------
     int; parameters of one layer's attention
-
-    Raises
-    ------
-    ValueError
-        For a size below 1, kv heads that don't divide the heads, heads that don't divide D when `head_dim`
-        is not given, or a switch that is not a bool.
 
     References
     ----------

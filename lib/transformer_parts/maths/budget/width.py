@@ -78,11 +78,6 @@ def llama_d_ff(d_model: int, *, multiple_of: int = 256, multiplier: float = 1.0)
     -------
     LlamaWidth : every step; its `d_ff` is the width
 
-    Raises
-    ------
-    ValueError
-        For an argument out of range, or a multiplier so small that no width is left.
-
     References
     ----------
     ``FeedForward.__init__`` in ``llama/model.py`` of github.com/meta-llama/llama3; Touvron et al.,
