@@ -82,7 +82,7 @@ def scores(query: ArrayLike, key: ArrayLike, *, scale: float | None = None) -> N
     2.1213
     """
     got = _prepare(query, key, None, scale=scale)
-    out = scaled_scores(got.query, got.key, got.scale)
+    out = scaled_scores(got.query, got.key, got.scale)  # (…, G, R, L, S)
     return _join(out).astype(got.dtype, copy=False)
 
 
@@ -119,7 +119,7 @@ def attention_weights(
      [0.3333 0.3333 0.3333]]
     """
     got = _prepare(query, key, None, mask=mask, bias=bias, scale=scale, causal=causal)
-    out = scaled_scores(got.query, got.key, got.scale)
+    out = scaled_scores(got.query, got.key, got.scale)  # (…, G, R, L, S)
     first = (0,) * (out.ndim - 1)
     out /= exponentials(out, mask=got.mask, bias=got.bias, causal=causal, first=first)
     return _join(out).astype(got.dtype, copy=False)
@@ -177,7 +177,7 @@ def attention(
     [0.  0.5 2. ]
     """
     got = _prepare(query, key, value, mask=mask, bias=bias, scale=scale, causal=causal)
-    out = np.empty((*got.query.shape[:-1], got.value.shape[-1]), got.dtype)
+    out = np.empty((*got.query.shape[:-1], got.value.shape[-1]), got.dtype)  # (…, G, R, L, Kv)
     mix(got.query, got.key, got.value, out, scale=got.scale, mask=got.mask, bias=got.bias, causal=causal)
     return _join(out)
 
@@ -268,9 +268,9 @@ def scaled_scores(query: NDArray, key: NDArray, scale: float) -> NDArray:
     infinite without a warning: `exponentials` refuses them.
     """
     *lead, n_shared, n_rows, width = query.shape
-    rows = np.multiply(query, scale, order="C").reshape(*lead, n_shared * n_rows, width)
+    rows = np.multiply(query, scale, order="C").reshape(*lead, n_shared * n_rows, width)  # (…, G, R·L, K)
     with np.errstate(over="ignore", invalid="ignore"):
-        out = rows @ key.swapaxes(-1, -2)
+        out = rows @ key.swapaxes(-1, -2)  # (…, G, R·L, S)
     return out.reshape(*out.shape[:-2], n_shared, n_rows, key.shape[-2])
 
 
@@ -290,7 +290,7 @@ def exponentials(
     if causal:
         rows = scores.shape[-2]
         np.copyto(scores[..., -rows:], -np.inf, where=~np.tri(rows, dtype=bool))
-    largest = scores.max(axis=-1, keepdims=True)
+    largest = scores.max(axis=-1, keepdims=True)  # (…, G, R, L, 1)
     if not np.isfinite(largest).all():
         blame = "mask" if mask is not None else "bias" if bias is not None else "query"
         raise _refuse_rows(largest[..., 0], first, blame)
@@ -355,9 +355,9 @@ def mix(
 
 
 def _mix_block(query, key, value, out, *, scale, mask, bias, causal, first) -> None:
-    block = scaled_scores(query, key, scale)
+    block = scaled_scores(query, key, scale)  # (…, G, R, rows, S)
     total = exponentials(block, mask=mask, bias=bias, causal=causal, first=first)
-    mixed = block.reshape(*block.shape[:-3], -1, block.shape[-1]) @ value
+    mixed = block.reshape(*block.shape[:-3], -1, block.shape[-1]) @ value  # (…, G, R·rows, Kv)
     np.divide(mixed.reshape(out.shape), total, out=out, casting="same_kind")
 
 

@@ -56,7 +56,7 @@ def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-6) -
     y, width = np.empty(x.shape, x.dtype), np.float64(x.shape[-1])  # float64, and with it each row's statistic
     for rows, out in _blocks(x, y):
         with np.errstate(over="ignore", invalid="ignore"):
-            total = np.vecdot(rows, rows) / width + eps
+            total = np.vecdot(rows, rows) / width + eps  # one number a row
             np.multiply(rows, _column(1 / np.sqrt(total), rows), out=out)
         doubtful = _outside(total, rows.dtype)
         if doubtful.any():

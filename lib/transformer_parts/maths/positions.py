@@ -68,7 +68,7 @@ def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> 
     """
     frequencies = _frequencies(d_model, base)
     positions = require.array("positions", positions, min_ndim=0).astype(np.float64)
-    angles = positions[..., None] * frequencies
+    angles = positions[..., None] * frequencies  # (…, D/2)
     table = np.empty((*positions.shape, d_model))
     np.sin(angles, out=table[..., 0::2])
     np.cos(angles, out=table[..., 1::2])

@@ -142,6 +142,14 @@ def indices(name: str, value: ArrayLike, size: int, *, minimum: int = 0) -> NDAr
     return out
 
 
+def permutation(name: str, value: ArrayLike) -> NDArray[np.integer]:
+    """Return `value` as an array of integers that holds each of 0 … n − 1 once."""
+    out = np.asarray(value)
+    if out.ndim != 1 or out.dtype.kind not in "iu" or not np.array_equal(np.sort(out), np.arange(out.size)):
+        raise refusal(name, f"{out.dtype} of shape {out.shape}", "each whole number from 0 on once")
+    return out
+
+
 def function(name: str, value: object) -> None:
     """Refuse `value` unless it can be called."""
     if not callable(value):

@@ -16,6 +16,11 @@ from transformer_parts.maths import require
 #: The widest head whose frequencies are computed: many times the channels of any published model's whole layer.
 MAX_HEAD_DIM = 2**20
 
+LAYOUTS = ("interleaved", "split")
+
+# The split layout works on slices of this many bytes, so that its passes after the first read from cache.
+_BLOCK_BYTES = 1 << 18
+
 
 def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
     r"""Return the angular frequency of each pair of channels, fastest first.
@@ -127,7 +132,7 @@ def rotate(
     if rotary_dim is None:
         require.even_last_axis("x", x)
     frequencies = frequencies_for(x.shape[-1], rope_base, inv_freq, rotary_dim)
-    positions = require.array("positions", positions)
+    positions = require.array("positions", positions).astype(np.float64, copy=False)
     require.last_axis("positions", positions, x.shape[-2], f"the L of x {x.shape}")
     require.broadcasts("positions", positions.shape, x.shape[:-1], f"the shape of x {x.shape} without its last axis")
 
@@ -135,7 +140,7 @@ def rotate(
     turned = 2 * len(frequencies)
     source = x.astype(dtype, order="C", copy=False)
     out = np.empty(x.shape, dtype)
-    phases = phases_of(angles(positions, frequencies), dtype)
+    phases = phases_of(angles_of(positions, frequencies), dtype)  # (…, L, P)
     turn = turn_interleaved if layout == "interleaved" else turn_split
     turn(source[..., :turned], phases, out[..., :turned])
     out[..., turned:] = source[..., turned:]
@@ -224,17 +229,11 @@ def scores_by_offset(
         dtype = np.result_type(require.compute_dtype(dtype), require.compute_dtype(key.dtype))
     query, key = query.astype(np.float64, copy=False), key.astype(np.float64, copy=False)
     turned = 2 * len(frequencies)
-    products = to_pairs(query[..., :turned], layout).conj() * to_pairs(key[..., :turned], layout)
-    scores = sums_of_turned(products, offsets, frequencies)
+    products = to_pairs(query[..., :turned], layout).conj() * to_pairs(key[..., :turned], layout)  # (…, P)
+    scores = sums_of_turned(products, offsets, frequencies)  # (…, N)
     scores += (query[..., turned:] * key[..., turned:]).sum(axis=-1)[..., None]
     scores *= scale
     return scores.astype(dtype, copy=False)
-
-
-LAYOUTS = ("interleaved", "split")
-
-# The split layout works on slices of this many bytes, so that its passes after the first read from cache.
-_BLOCK_BYTES = 1 << 18
 
 
 def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
@@ -257,6 +256,11 @@ def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
     positions = require.array("positions", positions).astype(np.float64, copy=False)
     frequencies = require.array("inv_freq", inv_freq).astype(np.float64, copy=False)
     require.ndim("inv_freq", frequencies, 1)
+    return angles_of(positions, frequencies)
+
+
+def angles_of(positions: NDArray[np.float64], frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `angles` of positions (…, L) and frequencies (P,) that have been checked."""
     with np.errstate(over="ignore"):
         return require.array("positions times inv_freq", positions[..., None] * frequencies)
 
@@ -376,7 +380,7 @@ def turn_split(x: NDArray, phases: NDArray, out: NDArray) -> None:
     """
     length, turned = x.shape[-2:]
     half = turned // 2
-    cos = np.concatenate([phases.real, phases.real], axis=-1)
+    cos = np.concatenate([phases.real, phases.real], axis=-1)  # (…, L, 2P)
     sin = np.concatenate([-phases.imag, phases.imag], axis=-1)
     if cos.ndim > 2:
         cos, sin = (np.broadcast_to(part, x.shape).reshape(-1, length, turned) for part in (cos, sin))
@@ -411,9 +415,9 @@ def sums_of_turned(products: NDArray, offsets: NDArray, inv_freq: NDArray) -> ND
     if count < 16 or not np.array_equal(offsets, offsets[0] + steps * np.arange(count)):
         side = 1
     starts, within = offsets[::side], offsets[:side] - offsets[0]
-    rows = products[..., None, :] * phases_of(angles(starts, inv_freq), np.dtype(np.float64))
-    columns = phases_of(angles(within, inv_freq), np.dtype(np.float64))
+    rows = products[..., None, :] * phases_of(angles_of(starts, inv_freq), np.dtype(np.float64))  # (…, N/side, P)
+    columns = phases_of(angles_of(within, inv_freq), np.dtype(np.float64))  # (side, P)
     # The real part alone, by real numbers: half the multiplications of the complex product.
-    real_rows = np.concatenate([rows.real, -rows.imag], axis=-1)
-    grid = real_rows @ np.concatenate([columns.real, columns.imag], axis=-1).T
+    real_rows = np.concatenate([rows.real, -rows.imag], axis=-1)  # (…, N/side, 2P)
+    grid = real_rows @ np.concatenate([columns.real, columns.imag], axis=-1).T  # (…, N/side, side)
     return grid.reshape(*products.shape[:-1], -1)[..., :count].copy()

@@ -102,11 +102,8 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
     >>> permutation_matrix([0, 2, 1]).astype(int).tolist()
     [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
     """
-    order = np.asarray(order)
-    size = order.size
-    if order.ndim != 1 or order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(size)):
-        raise require.refusal("order", f"{order.dtype} of shape {order.shape}", "each whole number from 0 on once")
-    return np.eye(size)[order]
+    order = require.permutation("order", order)
+    return np.eye(len(order))[order]
 
 
 def reorder(x: ArrayLike, to: str, *, rotary_dim: int | None = None) -> NDArray:
@@ -227,7 +224,8 @@ def read_scores(
     ['4.000000', '2.501254', '4.000000', '5.331144']
     """
     query, key = require.array("query", query), require.array("key", key)
-    order = _permutation_of(order, query.shape[-1])
+    order = require.permutation("order", order)
+    require.last_axis("order", order, query.shape[-1], "the channels of query")
     settings = {"rope_base": rope_base, "rotary_dim": rotary_dim}
     right = rope.scores_by_offset(query, key, offsets, layout=trained, **settings)
     read = rope.scores_by_offset(query[..., order], key[..., order], offsets, layout=layout, **settings)
@@ -271,7 +269,7 @@ def agreement(
     # cos a cos b on the diagonal; ± sin a sin b off it, where both pair a channel with the same partner.  Each is half
     # the sum or the difference of cos(a − b) and cos(a + b).
     shared = np.where(first.partner == second.partner, first.sign * second.sign, 0.0)
-    waves = np.concatenate([1 + shared, 1 - shared]) / (2 * head_dim)
+    waves = np.concatenate([1 + shared, 1 - shared]) / (2 * head_dim)  # (2K,)
     speeds = np.concatenate([first.speed - second.speed, first.speed + second.speed])
     return rope.sums_of_turned(waves, offsets, speeds)
 
@@ -352,11 +350,11 @@ def total_variation(weights: ArrayLike, other: ArrayLike) -> NDArray[np.float64]
 
 
 class _Partners(NamedTuple):
-    """For each channel: its frequency, the other channel of its pair (itself if it is not turned), the sine's sign."""
+    """How the pairs treat each channel of a head; all fields are (K,)."""
 
-    speed: NDArray
-    partner: NDArray
-    sign: NDArray
+    speed: NDArray  # its frequency; 0 if it is not turned
+    partner: NDArray  # the other channel of its pair; itself if it is not turned
+    sign: NDArray  # of the sine
 
 
 def _partners(pairs: NDArray, inv_freq: NDArray, head_dim: int) -> _Partners:
@@ -376,10 +374,3 @@ def _pairs(name: str, pairs: ArrayLike, inv_freq: NDArray, head_dim: int) -> NDA
     if pairs.min() < 0 or pairs.max() >= head_dim or len(np.unique(pairs)) != pairs.size:
         raise require.refusal(name, str(pairs.tolist()), f"distinct channels below {head_dim}")
     return pairs
-
-
-def _permutation_of(order: ArrayLike, size: int) -> NDArray:
-    permutation_matrix(order)
-    order = np.asarray(order)
-    require.last_axis("order", order, size, "the channels of query")
-    return order

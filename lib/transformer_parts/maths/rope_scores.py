@@ -73,7 +73,7 @@ def pair_scores(
     products = products_of(query, key, layout)
     turns, scale = turns_at(offsets, inv_freq, products.shape[-1], scale)
     factor = scale * window_factor(inv_freq, window)
-    return factor[:, None] * (products[..., None] * turns).real
+    return factor[:, None] * (products[..., None] * turns).real  # (P, 1) · ((…, P, 1) · (P, N))
 
 
 def decay_bound(
@@ -113,8 +113,8 @@ def decay_bound(
     """
     products = products_of(query, key, layout)
     turns, scale = turns_at(offsets, inv_freq, products.shape[-1], scale)
-    steps = np.abs(np.diff(products, axis=-1, append=0)).max(axis=-1)
-    partial_sums = np.abs(np.cumsum(turns, axis=0)).sum(axis=0)
+    steps = np.abs(np.diff(products, axis=-1, append=0)).max(axis=-1)  # (…)
+    partial_sums = np.abs(np.cumsum(turns, axis=0)).sum(axis=0)  # (N,)
     return abs(scale) * steps[..., None] * partial_sums
 
 
@@ -186,12 +186,13 @@ def turns_at(
     offsets: ArrayLike, inv_freq: ArrayLike, pairs: int, scale: float | None
 ) -> tuple[NDArray[np.complex128], float]:
     """Return exp(iΔθ), shape (P, N), and the scale, 1/√(2P) where it is not given."""
-    offsets = require.array("offsets", offsets)
+    offsets = require.array("offsets", offsets).astype(np.float64, copy=False)
     require.ndim("offsets", offsets, 1)
-    frequencies = require.array("inv_freq", inv_freq)
+    frequencies = require.array("inv_freq", inv_freq).astype(np.float64, copy=False)
+    require.ndim("inv_freq", frequencies, 1)
     require.last_axis("inv_freq", frequencies, pairs, "the pairs of query and key")
     scale = (2 * pairs) ** -0.5 if scale is None else require.number("scale", scale)
-    return rope.phases_of(rope.angles(offsets, frequencies).T, np.dtype(np.float64)), scale
+    return rope.phases_of(rope.angles_of(offsets, frequencies).T, np.dtype(np.float64)), scale
 
 
 def similar_key(query: ArrayLike, other: ArrayLike, similarity: float) -> NDArray:
@@ -310,12 +311,12 @@ def content_scores(
     require.ndim("keys", keys, 2)
     require.last_axis("keys", keys, queries.shape[-1], f"queries {queries.shape} has")
     products = rope.to_pairs(queries, layout).conj()[:, None] * rope.to_pairs(keys, layout)
-    products = products.reshape(-1, products.shape[-1])
+    products = products.reshape(-1, products.shape[-1])  # (L·S, P)
     turns, scale = turns_at(offsets, inv_freq, products.shape[-1], scale)
     mean = scale * (products.mean(axis=0) @ turns).real
-    parts = np.concatenate([products.real, products.imag], axis=-1)
+    parts = np.concatenate([products.real, products.imag], axis=-1)  # (L·S, 2P)
     parts -= parts.mean(axis=0)
-    directions = np.concatenate([turns.real, -turns.imag])
+    directions = np.concatenate([turns.real, -turns.imag])  # (2P, N)
     variance = (directions * (parts.T @ parts / len(parts) @ directions)).sum(axis=0)
     return mean, abs(scale) * np.sqrt(np.maximum(variance, 0))
 

@@ -167,11 +167,11 @@ def grown_attention(
             return x.astype(np.float32).astype(scalar).astype(np.float64)
 
     def grown(x: NDArray) -> NDArray:
-        x = growth[:, None, None] * x
+        x = growth[:, None, None] * x  # (N, L, K)
         return rounded(gain * rms_norm(x, eps=1e-12) if normed else x)
 
     with np.errstate(invalid="ignore", over="ignore"):
-        product = rounded(grown(query) @ grown(key).swapaxes(-1, -2))
+        product = rounded(grown(query) @ grown(key).swapaxes(-1, -2))  # (N, L, L)
         logits = rounded(product / math.sqrt(query.shape[-1]))
         seen = np.tri(len(query), dtype=bool)
         largest = np.abs(np.where(seen, logits, 0)).max(axis=(-2, -1))

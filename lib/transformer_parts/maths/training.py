@@ -202,7 +202,7 @@ def repeated_segments(
     sizes = rng.integers(shortest, longest + 1, batch_size)
     segments = rng.integers(0, vocab_size, (batch_size, longest))
     at = np.arange(length + 1)
-    tokens = np.take_along_axis(segments, at % sizes[:, None], axis=1)
+    tokens = np.take_along_axis(segments, at % sizes[:, None], axis=1)  # (B, L + 1)
     targets = np.where(at[1:] >= sizes[:, None], tokens[:, 1:], NOT_COUNTED)
     return tokens[:, :-1], targets
 

@@ -200,17 +200,18 @@ class SelfAttention:
             x = x + positions.lookup(self.table, places)
         bias = self._bias(len(places))
         for projections in self.layers:
-            query, key, value = (self._split(x @ matrix) for matrix in projections[:3])
+            query, key, value = (self._split(x @ matrix) for matrix in projections[:3])  # (…, H, L, K)
             if self.scheme == "rope":
                 query, key = rope.rotate(query, places), rope.rotate(key, places)
-            mixed = attention(query, key, value, bias=bias, causal=self.causal)
-            x = np.swapaxes(mixed, -3, -2).reshape(x.shape) @ projections.output
+            mixed = attention(query, key, value, bias=bias, causal=self.causal)  # (…, H, L, K)
+            x = np.swapaxes(mixed, -3, -2).reshape(x.shape) @ projections.output  # (…, L, D)
             yield _Layer(query, key, x)
 
     def _split(self, x: NDArray) -> NDArray:
         return np.swapaxes(x.reshape(*x.shape[:-1], self.n_heads, -1), -3, -2)
 
     def _bias(self, length: int) -> NDArray | None:
+        """Return what the scheme adds to the scores, (H, L, L)."""
         if self.scheme == "t5":
             return relative_bias.t5_bias(self.table, length, bidirectional=not self.causal)
         if self.scheme == "alibi":
@@ -300,7 +301,7 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
            [1, 0, 0],
            [0, 1, 0]])
     """
-    order = _checked(order)
+    order = require.permutation("order", order)
     return np.eye(len(order))[order]
 
 
@@ -399,22 +400,15 @@ def sees_the_same(order: ArrayLike, n_layers: int = 1) -> NDArray[np.bool_]:
     >>> sees_the_same([1, 0, 2, 3]).tolist(), sees_the_same([1, 0, 2, 3], n_layers=2).tolist()
     ([False, False, True, True], [False, False, False, False])
     """
-    order = _checked(order)
+    order = require.permutation("order", order)
     stays = order == np.arange(len(order))
     if require.integer("n_layers", n_layers) > 1:
         return np.logical_and.accumulate(stays)
     return stays & (np.maximum.accumulate(order) == np.arange(len(order)))
 
 
-def _checked(order: ArrayLike) -> NDArray[np.intp]:
-    order = np.asarray(order)
-    if order.ndim != 1 or order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(len(order))):
-        raise require.refusal("order", repr(order.tolist()), "each of 0 … L−1 once, in some order")
-    return order
-
-
 def _tokens(x: ArrayLike, order: ArrayLike) -> tuple[NDArray, NDArray[np.intp]]:
-    x, order = require.array("x", x, min_ndim=2), _checked(order)
+    x, order = require.array("x", x, min_ndim=2), require.permutation("order", order)
     if len(order) != x.shape[-2]:
         raise require.refusal("order", f"{len(order)} places", f"as many as x has tokens, {x.shape[-2]}")
     return x, order
