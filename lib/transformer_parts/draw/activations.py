@@ -31,38 +31,18 @@ REACH = 4.0
 
 @dataclass(frozen=True)
 class Curves:
-    """ReLU, GELU, Swish and the sigmoid, in this order, and two functions compared.
+    """ReLU, GELU, Swish and the sigmoid, in this order, and two functions compared."""
 
-    Attributes
-    ----------
-    grid : ndarray, shape (N,)
-        Places on the x axis.
-    values, slopes : ndarray, shape (4, N)
-        The functions and their derivatives there.
-    at : float
-        The place that is marked.
-    values_at, slopes_at : ndarray, shape (4,)
-        The functions and derivatives at the mark.
-    compared_at : (float, float)
-        The two functions compared, at the mark.
-    difference : ndarray, shape (N,)
-        The first function compared less the second.
-    furthest : Extreme
-        Where that difference is largest in size, and what it is there.
-    minimum : Extreme or None
-        Where Swish is lowest; None where it is a line.
-    """
-
-    grid: NDArray
-    values: NDArray
+    grid: NDArray  # (N,): places on the x axis
+    values: NDArray  # values, slopes (4, N): the functions and their derivatives there
     slopes: NDArray
-    at: float
-    values_at: NDArray
+    at: float  # the place that is marked
+    values_at: NDArray  # values_at, slopes_at (4,): the functions and derivatives at the mark
     slopes_at: NDArray
-    compared_at: tuple[float, float]
-    difference: NDArray
-    furthest: Extreme
-    minimum: Extreme | None
+    compared_at: tuple[float, float]  # the two functions compared, at the mark
+    difference: NDArray  # (N,): the first function compared less the second
+    furthest: Extreme  # where that difference is largest in size, and what it is there
+    minimum: Extreme | None  # where Swish is lowest; None where it is a line
 
     @property
     def difference_at(self) -> float:
@@ -168,41 +148,19 @@ MOST_COLUMNS = 192
 
 @dataclass(frozen=True)
 class Units:
-    """Units in the order of their largest pre-activation, the largest first.
+    """Units in the order of their largest pre-activation, the largest first."""
 
-    Attributes
-    ----------
-    lowest, highest : ndarray, shape (F,)
-        The smallest and the largest pre-activation of each unit over the inputs.
-    slopes : ndarray, shape (3, F)
-        Root mean square, over the inputs, of the slopes of ReLU, SiLU and GELU.
-    dead : int
-        How many units are dead.
-    negative : float
-        Which part of all pre-activations is not above 0.
-    n_inputs : int
-        How many inputs there are.
-    bias : float
-        What was added to every pre-activation.
-    biases, fractions : ndarray, shape (N,)
-        Which part of the units is dead for other biases.
-    expected : ndarray, shape (N,), or None
-        What probability says of it, where the units are random.
-    expected_now : float or None
-        The same for the present bias.
-    """
-
-    lowest: NDArray
+    lowest: NDArray  # lowest, highest (F,): the smallest and the largest pre-activation of each unit over the inputs
     highest: NDArray
-    slopes: NDArray
-    dead: int
-    negative: float
-    n_inputs: int
-    bias: float
-    biases: NDArray
+    slopes: NDArray  # (3, F): root mean square, over the inputs, of the slopes of ReLU, SiLU and GELU
+    dead: int  # how many units are dead
+    negative: float  # which part of all pre-activations is not above 0
+    n_inputs: int  # how many inputs there are
+    bias: float  # what was added to every pre-activation
+    biases: NDArray  # biases, fractions (N,): which part of the units is dead for other biases
     fractions: NDArray
-    expected: NDArray | None
-    expected_now: float | None
+    expected: NDArray | None  # (N,), or None: what probability says of it, where the units are random
+    expected_now: float | None  # the same for the present bias
 
     @property
     def fraction(self) -> float:

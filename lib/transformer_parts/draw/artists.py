@@ -25,10 +25,7 @@ from transformer_parts.draw import theme
 class HeatMap(Artist):
     """Cells around zero, in the diverging colours of the theme, the first row on top.
 
-    Parameters
-    ----------
-    axes : Axes
-        Where it is drawn; the cells fill the axes, whatever their limits are.
+    The cells fill the axes, whatever their limits are.
     """
 
     def __init__(self, axes: Axes):
@@ -65,14 +62,7 @@ class HeatMap(Artist):
 class NumberMarks(PathCollection):
     """Numbers from 0 to below `count`, each centred on its place.
 
-    Parameters
-    ----------
-    axes : Axes
-        Where they stand; places may lie outside.
-    count : int
-        How many numbers there are.
-    coordinates : Transform, optional
-        What places are given in; fractions of the width and height of `axes` by default.
+    Places may lie outside the axes.  They are given in `coordinates`, by default as fractions of its width and height.
     """
 
     def __init__(self, axes: Axes, count: int, coordinates: Transform | None = None):
@@ -109,10 +99,7 @@ WIDEST = 5
 class CellNumbers(PathCollection):
     """Numbers centred on places, each white or dark as the cell beneath it asks for.
 
-    Parameters
-    ----------
-    axes : Axes
-        Where they stand; places are fractions of its width and height.
+    Places are fractions of the width and height of `axes`.
     """
 
     def __init__(self, axes: Axes):
@@ -145,7 +132,7 @@ class CellNumbers(PathCollection):
 
 
 def written(value: float) -> str:
-    """Return a number as it stands in a cell: two decimals, fewer where it is long.
+    """Return the text of a number in a cell: two decimals, fewer where it is long.
 
     Examples
     --------
@@ -166,12 +153,7 @@ QUERY_LENGTH, KEY_LENGTH = 0.42, 0.3
 class ClockFaces:
     """Clocks of width 0.9 at given places, tinted from grey (−1) over white to gold (1).
 
-    Parameters
-    ----------
-    axes : Axes
-        Where they stand, in the units of its data.
-    moving : callable
-        `View.moving` of the view.
+    Places are in the data units of `axes`; `moving` is `View.moving` of the view.
     """
 
     def __init__(self, axes: Axes, moving: Callable[[Artist], Artist]):
@@ -214,18 +196,10 @@ class ClockFaces:
 
 
 class Envelope(NamedTuple):
-    """A curve over columns of equal width, no point left out.
+    """A curve over columns of equal width, no point left out."""
 
-    Attributes
-    ----------
-    middles : ndarray, shape (N,)
-        The middle of each column.
-    lowest, mean, highest : ndarray, shape (N,)
-        Of the values in each column.
-    """
-
-    middles: NDArray
-    lowest: NDArray
+    middles: NDArray  # (N,): the middle of each column
+    lowest: NDArray  # lowest, mean, highest (N,): of the values in each column
     mean: NDArray
     highest: NDArray
 

@@ -16,34 +16,20 @@ from transformer_parts.maths.context_extension import AngleCoverage
 
 @dataclass(frozen=True)
 class Frequencies:
-    """What a method does to each pair.
+    """What a method does to each pair."""
 
-    Attributes
-    ----------
-    coverage : AngleCoverage
-        Ratios and angles by pair.
-    factor : int
-        s, the extension that was asked for.
-    trained_length, length : int
-        L, and the length of the present input.
-    rope_base : float
-        The base of the frequencies: the new one where the method is a change of base.
-    attention_factor : float
-        Multiplies query and key.
-    """
-
-    coverage: AngleCoverage
-    factor: int
-    trained_length: int
+    coverage: AngleCoverage  # ratios and angles by pair
+    factor: int  # s, the extension that was asked for
+    trained_length: int  # trained_length, length: L, and the length of the present input
     length: int
-    rope_base: float
-    attention_factor: float
+    rope_base: float  # the base of the frequencies: the new one where the method is a change of base
+    attention_factor: float  # multiplies query and key
 
 
 class ExtensionFrequenciesView(View[Frequencies]):
     """Above, θ'/θ of each pair; below, turns made in training (small dots) and in the present input.
 
-    Pairs that made no whole turn in training stand on grey; those that reach an angle they had not seen are squares.
+    Pairs that made no whole turn in training are on grey; those that reach an angle they had not seen are squares.
     """
 
     size = (680, 460)
@@ -106,7 +92,7 @@ class ExtensionFrequenciesView(View[Frequencies]):
 
 
 def pair_limits(pairs: int) -> tuple[float, float]:
-    """Return limits of an axis of pairs, in steps, so that it stands still under a hand on the head's width.
+    """Return limits of an axis of pairs, in steps, so that it keeps still while the head's width is dragged.
 
     Examples
     --------
@@ -121,47 +107,31 @@ def _as_fraction(value: float, position: int | None = None) -> str:
     return str(Fraction(value).limit_denominator(4096))
 
 
-# Up to how many distances are told apart by dots.
+# The largest number of distances that are shown as single dots.
 FEW = 32
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attention:
-    """Scores of one query with equal keys at every distance, and the entropy of its attention over the nearest n.
+    """Scores of one query with equal keys at every distance, and the entropy of its attention over the nearest n."""
 
-    Attributes
-    ----------
-    before, after : Envelope
-        The scores at distances 0, 1, … by columns: as trained, and extended (with the attention factor).
-    counts : ndarray, shape (N,)
-        Numbers n of keys that the entropies are drawn at.
-    uniform, entropy_before, entropy_bare, entropy_after : ndarray, shape (N,)
-        ln n, as trained, extended without and extended with the attention factor; in nats.
-    trained_length, length : int
-        L, and s·L.
-    attention_factor : float
-        Multiplies query and key.
-    near : tuple of (float, float)
-        The scores before and after at distances 0 and 1.
-    entropies : tuple of float
-        At s·L keys: as trained, extended without the factor, with it on the query alone, with it on query and key.
-    entropy_trained : float
-        At L keys, as trained.
-    """
-
+    # before, after: the scores at distances 0, 1, … by columns: as trained, and extended (with the attention factor)
     before: Envelope
     after: Envelope
-    counts: NDArray
+    counts: NDArray  # (N,): numbers n of keys that the entropies are drawn at
+    # uniform, entropy_before, entropy_bare, entropy_after (N,): ln n, as trained, extended without and extended with
+    # the attention factor; in nats
     uniform: NDArray
     entropy_before: NDArray
     entropy_bare: NDArray
     entropy_after: NDArray
-    trained_length: int
+    trained_length: int  # trained_length, length: L, and s·L
     length: int
-    attention_factor: float
-    near: tuple[tuple[float, float], ...]
+    attention_factor: float  # multiplies query and key
+    near: tuple[tuple[float, float], ...]  # the scores before and after at distances 0 and 1
+    # at s·L keys: as trained, extended without the factor, with it on the query alone, with it on query and key
     entropies: tuple[float, float, float, float]
-    entropy_trained: float
+    entropy_trained: float  # at L keys, as trained
 
 
 class ExtensionScoresView(View[Attention]):
@@ -228,7 +198,7 @@ class ExtensionScoresView(View[Attention]):
 
 
 def _heights(parts: list[NDArray]) -> tuple[float, float]:
-    """Return limits in coarse steps, so that the scale stands still under a moving hand."""
+    """Return limits in coarse steps, so that the scale keeps still during a drag."""
     low = min(0.0, *(float(part.min()) for part in parts))
     high = max(0.5, *(float(part.max()) for part in parts))
     step = 2.0 ** np.floor(np.log2((high - low) / 5))
@@ -237,31 +207,16 @@ def _heights(parts: list[NDArray]) -> tuple[float, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """Positions around m as a format holds them, and the error of the angle at m for each pair.
+    """Positions around m as a format holds them, and the error of the angle at m for each pair."""
 
-    Attributes
-    ----------
-    position : int
-        m.
-    steps, rounded_steps : ndarray, shape (N,)
-        k, and what m + k is rounded to, less m.
-    errors : mapping of str to ndarray, shape (P,)
-        By what was rounded (positions, frequencies or angles): the size of the angle's error at m, radians.
-    spacing : float
-        From m to the format's next number.
-    distinct : int
-        Numbers that the positions from 0 up to m become.
-    dtype : str
-        The format.
-    """
-
-    position: int
-    steps: NDArray
+    position: int  # m
+    steps: NDArray  # steps, rounded_steps (N,): k, and what m + k is rounded to, less m
     rounded_steps: NDArray
+    # by what was rounded (positions, frequencies or angles): the size of the angle's error at m, radians
     errors: dict[str, NDArray]
-    spacing: float
-    distinct: int
-    dtype: str
+    spacing: float  # from m to the format's next number
+    distinct: int  # numbers that the positions from 0 up to m become
+    dtype: str  # the format
 
 
 class PositionPrecisionView(View[Precision]):

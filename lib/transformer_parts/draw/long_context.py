@@ -20,30 +20,18 @@ REACHES = (0.25, 1.0, 6.0)
 
 @dataclass(frozen=True, kw_only=True)
 class LossByPosition:
-    """The mean loss of each block of positions.
+    """The mean loss of each block of positions."""
 
-    Attributes
-    ----------
-    block, trained_length : int
-        Positions in a block, and of the training.
-    losses : mapping of str to ndarray, shape (N,)
-        By method, in nats a token.
-    method, beside : str
-        The method drawn in blue, and the one in black.
-    relative : bool
-        Whether what is drawn in black is taken away from all.
-    """
-
-    block: int
+    block: int  # block, trained_length: positions in a block, and of the training
     trained_length: int
-    losses: Mapping[str, NDArray]
-    method: str
+    losses: Mapping[str, NDArray]  # by method, in nats a token
+    method: str  # method, beside: the method drawn in blue, and the one in black
     beside: str
-    relative: bool
+    relative: bool  # whether what is drawn in black is taken away from all
 
 
 class LongContextLossView(View[LossByPosition]):
-    """Blue dots: the chosen method; black: the one it is held against; grey lines: the others.
+    """Blue dots: the chosen method; black: the one it is compared with; grey lines: the others.
 
     The ground is grey where training had not been.
     """
@@ -77,7 +65,7 @@ class LongContextLossView(View[LossByPosition]):
             farthest = np.abs(chosen - beside).max()
             highest = next((reach for reach in REACHES if farthest < 0.95 * reach), REACHES[-1])
             lowest = -highest
-        # The limits tell the two kinds of picture apart, so that each background keeps its own label.
+        # The limits distinguish the two kinds of picture, so that each background keeps its own label.
         self.axes.set_ylabel(r"$-\Delta\,\ln p$" if data.relative else r"$-\ln p$")
         self.limits(self.axes, x=(0, end), y=(lowest, highest))
         self.unseen.set(x=data.trained_length, width=max(0, end - data.trained_length))
@@ -96,34 +84,20 @@ class LongContextLossView(View[LossByPosition]):
 
 @dataclass(frozen=True, kw_only=True)
 class CostByLength:
-    """Costs of one sequence at every length.
+    """Costs of one sequence at every length."""
 
-    Attributes
-    ----------
-    lengths : ndarray, shape (N,)
-        Tokens.
-    cache_bytes, full_bytes : ndarray, shape (N,)
-        Bytes of keys and values: as chosen, and with 16 bits, no window and a kv head for each query head.
-    weight_bytes : int
-        Of all parameters.
-    prefill_seconds, token_seconds : ndarray, shape (N,)
-        The least that the prompt takes, and one new token after it.
-    length : int
-        The chosen place on the curves.
-    attention_share : float
-        Attention's share of the prompt's operations there.
-    at : tuple of float
-        Cache, cache without savings, seconds of the prompt and of a token, at that place.
-    """
-
-    lengths: NDArray
+    lengths: NDArray  # (N,): tokens
+    # cache_bytes, full_bytes (N,): bytes of keys and values: as chosen, and with 16 bits, no window and a kv head for
+    # each query head
     cache_bytes: NDArray
     full_bytes: NDArray
-    weight_bytes: int
+    weight_bytes: int  # of all parameters
+    # prefill_seconds, token_seconds (N,): the least that the prompt takes, and one new token after it
     prefill_seconds: NDArray
     token_seconds: NDArray
-    length: int
-    attention_share: float
+    length: int  # the chosen place on the curves
+    attention_share: float  # attention's share of the prompt's operations there
+    # cache, cache without savings, seconds of the prompt and of a token, at that place
     at: tuple[float, float, float, float]
 
 
@@ -196,28 +170,15 @@ LOOKS = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Extension:
-    """What has been trained and tried so far.
+    """What has been trained and tried so far."""
 
-    Attributes
-    ----------
-    steps, losses : ndarray, shape (N,)
-        Of the training, in nats.
-    last : int
-        Steps of the whole training.
-    lengths : sequence of int
-        Lengths that are tried; the first is that of the training.
-    accuracy : mapping of str to ndarray, shape (M,)
-        By method, the share of the repeated tokens that were foretold; NaN where it was not tried yet.
-    recorded : mapping of str to ndarray, shape (M,)
-        The same of the recorded run of this seed.
-    """
-
-    steps: NDArray
+    steps: NDArray  # steps, losses (N,): of the training, in nats
     losses: NDArray
-    last: int
-    lengths: Sequence[int]
+    last: int  # steps of the whole training
+    lengths: Sequence[int]  # lengths that are tried; the first is that of the training
+    # by method, the share of the repeated tokens predicted correctly; NaN if not yet evaluated
     accuracy: Mapping[str, NDArray]
-    recorded: Mapping[str, NDArray]
+    recorded: Mapping[str, NDArray]  # the same of the recorded run of this seed
 
 
 class LiveExtensionView(View[Extension]):
@@ -259,37 +220,18 @@ LOWEST = -4.0
 
 @dataclass(frozen=True, kw_only=True)
 class Retrieval:
-    """What two models make of the hidden numbers.
+    """What two models make of the hidden numbers."""
 
-    Attributes
-    ----------
-    depths : ndarray, shape (N,)
-        Where each sentence stands, from 0 to 1.
-    plain, yarn : ndarray, shape (N,)
-        The mean log-probability of a digit of its right number: as trained, and by YaRN.
-    others : ndarray, shape (2, N)
-        The mean of the other numbers in the place of the right one; NaN where there are none.
-    chosen : ndarray of bool, shape (2, N)
-        Whether the right number is the likeliest of all numbers in the text.
-    lengths : ndarray, shape (M,)
-        Lengths measured in this way.
-    by_length : mapping of str to ndarray, shape (M,)
-        The means of all depths, for "plain" and "yarn".
-    others_by_length : mapping of str to ndarray, shape (M,)
-        The same of the other numbers.
-    length, trained_length, doors : int
-        The chosen length, that of training, and how many numbers there are.
-    """
-
-    depths: NDArray
+    depths: NDArray  # (N,): the depth of each sentence in the text, from 0 to 1
+    # plain, yarn (N,): the mean log-probability of a digit of its right number: as trained, and by YaRN
     plain: NDArray
     yarn: NDArray
-    others: NDArray
-    chosen: NDArray
-    lengths: NDArray
-    by_length: Mapping[str, NDArray]
-    others_by_length: Mapping[str, NDArray]
-    length: int
+    others: NDArray  # (2, N): the mean of the other numbers in the place of the right one; NaN where there are none
+    chosen: NDArray  # (2, N): whether the right number is the likeliest of all numbers in the text
+    lengths: NDArray  # (M,): lengths measured in this way
+    by_length: Mapping[str, NDArray]  # the means of all depths, for "plain" and "yarn"
+    others_by_length: Mapping[str, NDArray]  # the same of the other numbers
+    length: int  # length, trained_length, doors: the chosen length, that of training, and how many numbers there are
     trained_length: int
     doors: int
 

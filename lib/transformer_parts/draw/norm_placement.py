@@ -25,15 +25,9 @@ class Placed:
 
 @dataclass(frozen=True)
 class TwoPlacements:
-    """Two decoders that differ in the placement of their norms alone.
+    """Two decoders that differ in the placement of their norms alone."""
 
-    Attributes
-    ----------
-    chosen, compared : Placed
-        The first pass of each.
-    """
-
-    chosen: Placed
+    chosen: Placed  # chosen, compared: the first pass of each
     compared: Placed
 
 
@@ -88,7 +82,7 @@ class PlacementLayersView(View[TwoPlacements]):
 
 
 def whole_decades(values: NDArray) -> tuple[float, float]:
-    """Return limits in powers of ten around values, two decades apart at least; a value of 1 stands above 0.1."""
+    """Return limits in powers of ten around values, two decades apart at least; a value of 1 is drawn above 0.1."""
     low = np.floor(np.log10(0.9 * values.min()))
     high = max(np.ceil(np.log10(1.1 * values.max())), low + 2)
     return float(10**low), float(10**high)
@@ -105,21 +99,11 @@ LOOKS = (
 
 @dataclass(frozen=True)
 class ByDepth:
-    """A number of each placement at each depth, over seeds.
+    """A number of each placement at each depth, over seeds."""
 
-    Attributes
-    ----------
-    depths : ndarray of int, shape (N,)
-        Numbers of layers.
-    values : dict of str to ndarray, shape (seeds, N)
-        By placement.
-    marked : int
-        Index of the depth that the table reads.
-    """
-
-    depths: NDArray
-    values: dict[str, NDArray]
-    marked: int
+    depths: NDArray  # (N,): numbers of layers
+    values: dict[str, NDArray]  # by placement
+    marked: int  # index of the depth that the table reads
 
     def mean(self, placement: str) -> NDArray:
         """Mean over the seeds at each depth."""
@@ -172,47 +156,24 @@ WARM, COLD = theme.FIRST, theme.SECOND
 
 @dataclass(frozen=True)
 class Run:
-    """One setting, recorded with several seeds.
+    """One setting, recorded with several seeds."""
 
-    Attributes
-    ----------
-    loss : ndarray, shape (seeds, N)
-        Mean over each of N stretches of the run.
-    activation_rms : ndarray, shape (n_layers + 1,)
-        Of the stream before the first layer and after each, at the step that is looked at (first seed).
-    gradient : ndarray, shape (n_layers,)
-        Norm of the gradient of each layer's parameters there.
-    """
-
-    loss: NDArray
+    loss: NDArray  # (seeds, N): mean over each of N stretches of the run
+    # (n_layers + 1,): of the stream before the first layer and after each, at the chosen step (first seed)
     activation_rms: NDArray
-    gradient: NDArray
+    gradient: NDArray  # (n_layers,): norm of the gradient of each layer's parameters there
 
 
 @dataclass(frozen=True)
 class WarmAndCold:
-    """The same decoder trained with and without warm-up.
+    """The same decoder trained with and without warm-up."""
 
-    Attributes
-    ----------
-    warm, cold : Run
-        With, and without.
-    every : int
-        Steps in one stretch of the loss.
-    step : int
-        The step at which the numbers by layer were taken.
-    warmup_steps : int
-        How long the warm-up lasts.
-    chance : float
-        The logarithm of the vocabulary, nats.
-    """
-
-    warm: Run
+    warm: Run  # warm, cold: with, and without
     cold: Run
-    every: int
-    step: int
-    warmup_steps: int
-    chance: float
+    every: int  # steps in one stretch of the loss
+    step: int  # the step at which the numbers by layer were taken
+    warmup_steps: int  # how long the warm-up lasts
+    chance: float  # the logarithm of the vocabulary, nats
 
 
 class PlacementRunsView(View[WarmAndCold]):

@@ -17,32 +17,16 @@ HERE, SHIFTED, PRODUCT = theme.FIRST, theme.SECOND, theme.THIRD
 
 @dataclass(frozen=True)
 class Table:
-    """A sinusoidal table, a position p in it and another, p + k.
+    """A sinusoidal table, a position p in it and another, p + k."""
 
-    Attributes
-    ----------
-    table : ndarray, shape (L, D)
-        The vectors of the positions 0 … L − 1.
-    shifts : ndarray, shape (N,)
-        k, from −(L − 1) to L − 1.
-    products : ndarray, shape (N,)
-        PE[p]·PE[p + k] for each shift, at any p.
-    position, shift : int
-        p and k.
-    here, moved : ndarray, shape (D,)
-        PE[p] and PE[p + k].
-    wavelengths : (float, float)
-        Of the first and the last pair of channels, in positions.
-    """
-
-    table: NDArray
-    shifts: NDArray
-    products: NDArray
-    position: int
+    table: NDArray  # (L, D): the vectors of the positions 0 … L − 1
+    shifts: NDArray  # (N,): k, from −(L − 1) to L − 1
+    products: NDArray  # (N,): PE[p]·PE[p + k] for each shift, at any p
+    position: int  # position, shift: p and k
     shift: int
-    here: NDArray
+    here: NDArray  # here, moved (D,): PE[p] and PE[p + k]
     moved: NDArray
-    wavelengths: tuple[float, float]
+    wavelengths: tuple[float, float]  # of the first and the last pair of channels, in positions
 
     @property
     def product(self) -> float:
@@ -125,32 +109,16 @@ LEAST = 1e-18
 
 @dataclass(frozen=True)
 class Shifted:
-    """A shift matrix and what it makes of one position's vector, and of all.
+    """A shift matrix and what it makes of one position's vector, and of all."""
 
-    Attributes
-    ----------
-    matrix : ndarray, shape (D, D)
-        The matrix.
-    moved, wanted : ndarray, shape (D,)
-        M PE[p], and the vector of the position that it should give.
-    errors : ndarray, shape (L,)
-        Largest entry of the difference, at the positions 0 … L − 1.
-    position : int
-        p.
-    shift, tested : int
-        The k of the matrix, and the k that it is tried for.
-    distance_from_orthogonal : float
-        Largest entry of M Mᵀ − I.
-    """
-
-    matrix: NDArray
-    moved: NDArray
+    matrix: NDArray  # (D, D): the matrix
+    moved: NDArray  # moved, wanted (D,): M PE[p], and the vector of the position that it should give
     wanted: NDArray
-    errors: NDArray
-    position: int
-    shift: int
+    errors: NDArray  # (L,): largest entry of the difference, at the positions 0 … L − 1
+    position: int  # p
+    shift: int  # shift, tested: the k of the matrix, and the k that it is tried for
     tested: int
-    distance_from_orthogonal: float
+    distance_from_orthogonal: float  # largest entry of M Mᵀ − I
 
 
 class ShiftMatrixView(View[Shifted]):
@@ -201,7 +169,7 @@ class ShiftMatrixView(View[Shifted]):
         channels = np.arange(width)
         self.moved.set_data(channels, data.moved)
         self.wanted.set_data(channels, data.wanted)
-        # An error of 0 has no place on the scale and stands at its foot.
+        # An error of 0 has no place on the scale and is drawn at its foot.
         self.errors.set_data(np.arange(length), np.maximum(data.errors, LEAST))
         self.here.set_data([data.position] * 2, [0, 1])
         return self

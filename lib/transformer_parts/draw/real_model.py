@@ -20,25 +20,14 @@ LEAST = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """One token's way through the layers.
+    """One token's way through the layers."""
 
-    Attributes
-    ----------
-    rms : ndarray, shape (2N + 1, L)
-        RMS of every token's residual vector as it enters each norm, two a layer and the last.
-    token, layer : int
-        The chosen ones.
-    best : ndarray, shape (N + 1,)
-        Probability of the likeliest next token, by the residual stream before each layer and after the last.
-    following : ndarray, shape (N + 1,)
-        That of the token that comes next; NaN for the last token.
-    """
-
-    rms: NDArray
-    token: int
+    rms: NDArray  # (2N + 1, L): RMS of every token's residual vector as it enters each norm, two a layer and the last
+    token: int  # token, layer: the chosen ones
     layer: int
+    # (N + 1,): probability of the likeliest next token, by the residual stream before each layer and after the last
     best: NDArray
-    following: NDArray
+    following: NDArray  # (N + 1,): that of the token that comes next; NaN for the last token
 
 
 class RealModelStreamView(View[Stream]):
@@ -97,33 +86,17 @@ COLUMNS = 11
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """One head, one query and one key of it.
+    """One head, one query and one key of it."""
 
-    Attributes
-    ----------
-    weights : ndarray, shape (L, L)
-        Attention weights of the head, a row for each query.
-    query, key : int
-        The chosen tokens.
-    every_head : ndarray, shape (N, H)
-        A number for each head of the model.
-    layer, head : int
-        The chosen head.
-    query_pairs, key_pairs : ndarray of complex, shape (P,)
-        The pairs of channels, turned.
-    parts : ndarray, shape (P,)
-        What each pair adds to the score.
-    """
-
-    weights: NDArray
-    query: int
+    weights: NDArray  # (L, L): attention weights of the head, a row for each query
+    query: int  # query, key: the chosen tokens
     key: int
-    every_head: NDArray
-    layer: int
+    every_head: NDArray  # (N, H): a number for each head of the model
+    layer: int  # layer, head: the chosen head
     head: int
-    query_pairs: NDArray
+    query_pairs: NDArray  # query_pairs, key_pairs (P,): the pairs of channels, turned
     key_pairs: NDArray
-    parts: NDArray
+    parts: NDArray  # (P,): what each pair adds to the score
 
 
 class RealModelHeadsView(View[Head]):
@@ -198,28 +171,16 @@ class RealModelHeadsView(View[Head]):
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """Losses by token with and without a part, and how a layer's gates are spread.
+    """Losses by token with and without a part, and how a layer's gates are spread."""
 
-    Attributes
-    ----------
-    trained, broken : ndarray, shape (L − 1,)
-        The loss of tokens 1, 2, …, in nats.
-    token : int
-        The chosen token, from 1.
-    edges : ndarray, shape (C + 1,)
-        Edges of the classes of gates before the activation.
-    all_gates, token_gates : ndarray, shape (C,)
-        Shares of the layer's gates in each class: over all tokens, and of the chosen one.
-    all_shares, token_shares : ndarray, shape (2,)
-        Shares of the gates after the activation that are below 0, and above 1.
-    """
-
-    trained: NDArray
+    trained: NDArray  # trained, broken (L − 1,): the loss of tokens 1, 2, …, in nats
     broken: NDArray
-    token: int
-    edges: NDArray
+    token: int  # the chosen token, from 1
+    edges: NDArray  # (C + 1,): edges of the classes of gates before the activation
+    # all_gates, token_gates (C,): shares of the layer's gates in each class: over all tokens, and of the chosen one
     all_gates: NDArray
     token_gates: NDArray
+    # all_shares, token_shares (2,): shares of the gates after the activation that are below 0, and above 1
     all_shares: NDArray
     token_shares: NDArray
 

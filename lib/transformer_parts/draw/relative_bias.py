@@ -19,34 +19,16 @@ BEFORE, AFTER = theme.FIRST, theme.SECOND
 
 @dataclass(frozen=True)
 class Buckets:
-    """The buckets of the relative positions around a query.
+    """The buckets of the relative positions around a query."""
 
-    Attributes
-    ----------
-    offsets : ndarray, shape (N,)
-        j − i, from −2·max_distance to 2·max_distance.
-    buckets : ndarray, shape (N,)
-        The bucket of each.
-    starts : ndarray, shape (n,)
-        Smallest distance of each bucket of one direction.
-    curve : ndarray, shape (2, C)
-        Distances and what is rounded down to give the bucket.
-    offset, bucket : int
-        The relative position that is looked at.
-    bidirectional : bool
-        Whether keys after the query have buckets of their own.
-    num_buckets, max_distance : int
-        T5's two numbers.
-    """
-
-    offsets: NDArray
-    buckets: NDArray
-    starts: NDArray
-    curve: NDArray
-    offset: int
+    offsets: NDArray  # (N,): j − i, from −2·max_distance to 2·max_distance
+    buckets: NDArray  # (N,): the bucket of each
+    starts: NDArray  # (n,): smallest distance of each bucket of one direction
+    curve: NDArray  # (2, C): distances and what is rounded down to give the bucket
+    offset: int  # offset, bucket: the chosen relative position
     bucket: int
-    bidirectional: bool
-    num_buckets: int
+    bidirectional: bool  # whether keys after the query have buckets of their own
+    num_buckets: int  # num_buckets, max_distance: T5's two numbers
     max_distance: int
 
     @property
@@ -56,7 +38,7 @@ class Buckets:
 
     @property
     def shared(self) -> NDArray:
-        """The relative positions in the bucket that is looked at."""
+        """The relative positions in the chosen bucket."""
         return self.offsets[self.buckets == self.bucket]
 
 
@@ -143,33 +125,15 @@ POWER, BETWEEN, ONE_SEQUENCE = theme.FIRST, theme.SECOND, theme.FAINT
 
 @dataclass(frozen=True)
 class Slopes:
-    """The slopes of n heads and their weights over keys of equal score.
+    """The slopes of n heads and their weights over keys of equal score."""
 
-    Attributes
-    ----------
-    slopes : ndarray, shape (n,)
-        In the order of the heads.
-    of_power : int
-        How many of them are those of a power of two; the others lie between.
-    one_sequence : ndarray, shape (n,)
-        2^(−8h/n), which is right for a power of two alone.
-    weights : ndarray, shape (n, S)
-        By distance, the query's own position first.
-    half_distances : ndarray, shape (n,)
-        Distance at which a weight is half of the nearest key's.
-    head : int
-        The head that is looked at, counted from 1.
-    distance : int
-        The distance that is looked at.
-    """
-
-    slopes: NDArray
-    of_power: int
-    one_sequence: NDArray
-    weights: NDArray
-    half_distances: NDArray
-    head: int
-    distance: int
+    slopes: NDArray  # (n,): in the order of the heads
+    of_power: int  # how many of them are those of a power of two; the others lie between
+    one_sequence: NDArray  # (n,): 2^(−8h/n), which is right for a power of two alone
+    weights: NDArray  # (n, S): by distance, the query's own position first
+    half_distances: NDArray  # (n,): distance at which a weight is half of the nearest key's
+    head: int  # the chosen head, counted from 1
+    distance: int  # the chosen distance
 
     @property
     def ratios(self) -> NDArray:
@@ -238,37 +202,17 @@ WITH, WITHOUT, BIAS = theme.FIRST, theme.SECOND, theme.THIRD
 
 @dataclass(frozen=True)
 class BiasedWeights:
-    """One head's bias and what it does to its attention weights.
+    """One head's bias and what it does to its attention weights."""
 
-    Attributes
-    ----------
-    bias : ndarray, shape (L, L)
-        What is added to the logit of query i (row) and key j.
-    plain, biased : ndarray, shape (L, L)
-        Attention weights without and with the bias.
-    visible : ndarray of bool, shape (L, L)
-        Which keys a query may attend to.
-    entropies : (float, float)
-        Entropy of the query's weights without and with the bias, nats.
-    spread : float
-        Standard deviation of the content's logits over the visible pairs.
-    slope : float
-        ALiBi's slope of the head; NaN for T5.
-    parameters : int
-        Learned numbers of all heads together.
-    query : int
-        The query that is looked at.
-    """
-
-    bias: NDArray
-    plain: NDArray
+    bias: NDArray  # (L, L): what is added to the logit of query i (row) and key j
+    plain: NDArray  # plain, biased (L, L): attention weights without and with the bias
     biased: NDArray
-    visible: NDArray
-    entropies: tuple[float, float]
-    spread: float
-    slope: float
-    parameters: int
-    query: int
+    visible: NDArray  # (L, L): which keys a query may attend to
+    entropies: tuple[float, float]  # entropy of the query's weights without and with the bias, nats
+    spread: float  # standard deviation of the content's logits over the visible pairs
+    slope: float  # ALiBi's slope of the head; NaN for T5
+    parameters: int  # learned numbers of all heads together
+    query: int  # the chosen query
 
 
 class BiasAndWeightsView(View[BiasedWeights]):
@@ -340,7 +284,7 @@ class BiasAndWeightsView(View[BiasedWeights]):
 
 
 def _around_zero(bias: NDArray) -> tuple[float, float]:
-    """Return limits that hold the bias and zero, in steps, so that the scale stands still while a row moves."""
+    """Return limits that hold the bias and zero, in steps, so that the scale keeps still while a row moves."""
     low, high = float(bias.min()), float(bias.max())
     if low == high:
         return -1.0, 1.0

@@ -14,33 +14,19 @@ from transformer_parts.draw.view import View
 
 @dataclass(frozen=True)
 class Plane:
-    """Query and key before and after their rotations, and the score they make at every offset.
+    """Query and key before and after their rotations, and the score they make at every offset."""
 
-    Attributes
-    ----------
-    query, key, turned_query, turned_key : ndarray, shape (2,)
-        The four vectors.
-    query_angle, key_angle : float
-        By how much each was turned, in radians.
-    offsets, scores : ndarray, shape (N,)
-        The score at whole offsets n - m.
-    wave_offsets, wave : ndarray, shape (N',)
-        The cosine that runs through them.
-    offset, score : float
-        The place on that curve.
-    """
-
-    query: NDArray
+    query: NDArray  # query, key, turned_query, turned_key (2,): the four vectors
     key: NDArray
     turned_query: NDArray
     turned_key: NDArray
-    query_angle: float
+    query_angle: float  # query_angle, key_angle: by how much each was turned, in radians
     key_angle: float
-    offsets: NDArray
+    offsets: NDArray  # offsets, scores (N,): the score at whole offsets n - m
     scores: NDArray
-    wave_offsets: NDArray
+    wave_offsets: NDArray  # wave_offsets, wave (N',): the cosine that runs through them
     wave: NDArray
-    offset: float
+    offset: float  # offset, score: the place on that curve
     score: float
 
 
@@ -107,28 +93,19 @@ class RopePlaneView(View[Plane]):
 
 @dataclass(frozen=True)
 class Clocks:
-    """The angle of each pair's two hands.
+    """The angle of each pair's two hands."""
 
-    Attributes
-    ----------
-    query_angles, key_angles : ndarray, shape (P,)
-        Radians, counter-clockwise from the right.
-    alignment : ndarray, shape (P,)
-        cos of the angle between the hands: what the pair would add to the score of two unit hands.
-    inv_freq : ndarray, shape (P,)
-        Radians per position.
-    """
-
-    query_angles: NDArray
+    query_angles: NDArray  # query_angles, key_angles (P,): radians, counter-clockwise from the right
     key_angles: NDArray
+    # (P,): cos of the angle between the hands: what the pair would add to the score of two unit hands
     alignment: NDArray
-    inv_freq: NDArray
+    inv_freq: NDArray  # (P,): radians per position
 
 
 class RopeClocksView(View[Clocks]):
     """One clock for each pair of channels, the fastest first.
 
-    The face is gold where the hands agree, white where they stand at a right angle, grey where they oppose.
+    The face is gold where the hands agree, white where they are at a right angle, grey where they oppose.
     """
 
     size = (680, 320)

@@ -25,38 +25,24 @@ _SPANS = (5, 10, 20, 40, 80)
 
 @dataclass(frozen=True)
 class Layouts:
-    """A head whose rows may have been moved, the pairs that code turns in it, and the scores that come out.
+    """A head whose rows may have been moved, the pairs that code turns in it, and the scores that come out."""
 
-    Attributes
-    ----------
-    order : ndarray of int, shape (K,)
-        What was done to the rows: row c holds what was channel ``order[c]`` in training.
-    needed : ndarray of int, shape (K,)
-        The order that the code would need.
-    trained, turned : ndarray of int, shape (P, 2)
-        The rows of each pair of training, where they are now, and the rows of each pair that the code turns.
-    offsets, right, read, difference, typical : ndarray, shape (N,)
-        Score as trained, score as read, their difference, and the standard deviation of such a difference.
-    offset : int
-        The offset that is marked.
-    marked : tuple of float
-        ``right``, ``read`` and ``difference`` there.
-    agreement : float
-        Correlation of the two scores there, over random content.
-    """
-
-    order: NDArray[np.intp]
-    needed: NDArray[np.intp]
+    order: NDArray[np.intp]  # (K,): what was done to the rows: row c holds what was channel ``order[c]`` in training
+    needed: NDArray[np.intp]  # (K,): the order that the code would need
+    # trained, turned (P, 2): the rows of each pair of training, where they are now, and the rows of each pair that the
+    # code turns
     trained: NDArray[np.intp]
     turned: NDArray[np.intp]
+    # offsets, right, read, difference, typical (N,): score as trained, score as read, their difference, and the
+    # standard deviation of such a difference
     offsets: NDArray
     right: NDArray
     read: NDArray
     difference: NDArray
     typical: NDArray
-    offset: int
-    marked: tuple[float, float, float]
-    agreement: float
+    offset: int  # the offset that is marked
+    marked: tuple[float, float, float]  # ``right``, ``read`` and ``difference`` there
+    agreement: float  # correlation of the two scores there, over random content
 
 
 class RopeLayoutsView(View[Layouts]):
@@ -178,7 +164,7 @@ def _join(arcs: LineCollection, ends: NDArray, start: float, height: float) -> N
 
 
 def _span(*series: NDArray) -> tuple[float, float]:
-    """Return limits from a ladder of steps, so that the scale stands still under a moving hand."""
+    """Return limits from a ladder of steps, so that the scale keeps still during a drag."""
     largest = 1.05 * max(np.abs(values).max() for values in series)
     span = next((step for step in _SPANS if largest <= step), largest)
     return -span, span
@@ -186,31 +172,15 @@ def _span(*series: NDArray) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class HeadReadings:
-    """One head over one passage, as trained and as read.
+    """One head over one passage, as trained and as read."""
 
-    Attributes
-    ----------
-    right, read : ndarray, shape (L, L)
-        Attention weights; row i is the query's.
-    differences : ndarray, shape (L, L)
-        Score as read minus score as trained.
-    rms : ndarray, shape (L,)
-        Their root mean square at each distance i − j.
-    spread : float
-        Standard deviation of the head's right scores over all i ≥ j.
-    moved : ndarray, shape (L,)
-        Total variation between the two rows of weights of each query.
-    query : int
-        The query that is looked at.
-    """
-
-    right: NDArray
+    right: NDArray  # right, read (L, L): attention weights; row i is the query's
     read: NDArray
-    differences: NDArray
-    rms: NDArray
-    spread: float
-    moved: NDArray
-    query: int
+    differences: NDArray  # (L, L): score as read minus score as trained
+    rms: NDArray  # (L,): their root mean square at each distance i − j
+    spread: float  # standard deviation of the head's right scores over all i ≥ j
+    moved: NDArray  # (L,): total variation between the two rows of weights of each query
+    query: int  # the chosen query
 
 
 class RopeLayoutHeadsView(View[HeadReadings]):

@@ -19,104 +19,55 @@ def _none() -> NDArray:
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreCurve:
-    """The score at every whole offset of a range, with what it is compared with.
+    """The score at every whole offset of a range, with what it is compared with."""
 
-    Attributes
-    ----------
-    envelope : Envelope
-        The curve by columns: its middles are the offsets of everything below that has shape (N,).
-    wave_offsets, wave : ndarray, shape (N',)
-        The line through the curve: between whole offsets where they can be told apart, else the columns' means.
-    pairs : ndarray, shape (P, N)
-        What each pair of channels adds, the mean around each column; the fastest pair first.
-    largest_pair : float
-        The most that a pair can add at any offset.
-    largest : float
-        The sum of what all pairs can add: no score exceeds it at any offset.
-    band_offsets, mean, deviation : ndarray, shape (N''), or empty
-        The score over other content.
-    bound_offsets, bound : ndarray, shape (N''''), or empty
-        RoFormer's bound, at one offset of each column and at 0.
-    dot_offsets, dots : ndarray, shape (N''',)
-        Scores shown one by one: the points of the curve, or measured ones.
-    measured : bool
-        Whether the dots are measured.
-    causal : bool
-        Whether no query attends to a key after it, so that offsets above 0 do not occur.
-    offset, score : float
-        The marked place on the curve.
-    positions : (int, int)
-        m of the query and n of the key, whose difference is the offset.
-    turned_score : float
-        The score from turning both by their positions.
-    """
-
-    envelope: Envelope
+    envelope: Envelope  # the curve by columns: its middles are the offsets of everything below that has shape (N,)
+    # wave_offsets, wave (N',): the line through the curve: between whole offsets where they can be distinguished, else
+    # the columns' means
     wave_offsets: NDArray
     wave: NDArray
-    pairs: NDArray
-    largest_pair: float
-    largest: float
+    pairs: NDArray  # (P, N): what each pair of channels adds, the mean around each column; the fastest pair first
+    largest_pair: float  # the most that a pair can add at any offset
+    largest: float  # the sum of what all pairs can add: no score exceeds it at any offset
+    # band_offsets, mean, deviation (N''), or empty: the score over other content
     band_offsets: NDArray = field(default_factory=_none)
     mean: NDArray = field(default_factory=_none)
     deviation: NDArray = field(default_factory=_none)
+    # bound_offsets, bound (N''''), or empty: RoFormer's bound, at one offset of each column and at 0
     bound_offsets: NDArray = field(default_factory=_none)
     bound: NDArray = field(default_factory=_none)
+    # dot_offsets, dots (N''',): scores shown one by one: the points of the curve, or measured ones
     dot_offsets: NDArray = field(default_factory=_none)
     dots: NDArray = field(default_factory=_none)
-    measured: bool = False
-    causal: bool = False
-    offset: int
+    measured: bool = False  # whether the dots are measured
+    causal: bool = False  # whether no query attends to a key after it, so that offsets above 0 do not occur
+    offset: int  # offset, score: the marked place on the curve
     score: float
-    positions: tuple[int, int]
-    turned_score: float
+    positions: tuple[int, int]  # m of the query and n of the key, whose difference is the offset
+    turned_score: float  # the score from turning both by their positions
 
 
 @dataclass(frozen=True, kw_only=True)
 class SyntheticCurve(ScoreCurve):
-    """A curve of made content, with the numbers of its table.
+    """A curve of made content, with the numbers of its table."""
 
-    Attributes
-    ----------
-    inner_product : float
-        The turned vectors' inner product, before the scale.
-    counts : DistanceCounts
-        How often the score is negative and how often a step further raises it, over the range.
-    mean_here, deviation_here : float, or None
-        Over random content at the marked offset.
-    bound_here : float
-        RoFormer's bound at the marked offset.
-    """
-
-    inner_product: float
-    counts: DistanceCounts
-    mean_here: float | None
+    inner_product: float  # the turned vectors' inner product, before the scale
+    counts: DistanceCounts  # how often the score is negative and how often a step further raises it, over the range
+    mean_here: float | None  # mean_here, deviation_here: over random content at the marked offset
     deviation_here: float | None
-    bound_here: float
+    bound_here: float  # RoFormer's bound at the marked offset
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeadCurve(ScoreCurve):
-    """A curve of a real head's content, with the numbers of its table.
+    """A curve of a real head's content, with the numbers of its table."""
 
-    Attributes
-    ----------
-    query_name, key_name : str
-        The tokens, or that it is the mean.
-    peak, peak_score : float
-        Where the curve is highest, up to offset 0.
-    r_squared : float
-        The share of the variance of the head's scores over the passage that the curve explains.
-    mean_here, deviation_here : float
-        Over every query with every key at the marked offset.
-    """
-
-    query_name: str
+    query_name: str  # query_name, key_name: the tokens, or that it is the mean
     key_name: str
-    peak: int
+    peak: int  # peak, peak_score: where the curve is highest, up to offset 0
     peak_score: float
-    r_squared: float
-    mean_here: float
+    r_squared: float  # the share of the variance of the head's scores over the passage that the curve explains
+    mean_here: float  # mean_here, deviation_here: over every query with every key at the marked offset
     deviation_here: float
 
 
@@ -191,7 +142,7 @@ class ScoreCurveView(View[ScoreCurve]):
 
     @staticmethod
     def _heights(data: ScoreCurve) -> tuple[float, float]:
-        """Return limits in coarse steps, so that the scale stands still under a moving hand."""
+        """Return limits in coarse steps, so that the scale keeps still during a drag."""
         shown = [data.envelope.lowest, data.envelope.highest, data.wave, data.dots, data.bound]
         shown += [data.mean - data.deviation, data.mean + data.deviation]
         low = min([-0.4, *(float(part.min()) for part in shown if len(part))])
@@ -207,27 +158,14 @@ def _between(x: NDArray, low: NDArray, high: NDArray, shown: bool) -> tuple:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """How long each pair takes for a turn, and where it stands at an offset.
+    """How long each pair takes for a turn, and its phase at an offset."""
 
-    Attributes
-    ----------
-    wavelengths : ndarray, shape (P,)
-        Positions per turn, fastest first.
-    reference : ndarray, shape (P,)
-        The same for the base that it is compared with.
-    trained_length : int
-        How many positions the model has seen.
-    offset : int
-        A distance between query and key.
-    alignment : ndarray, shape (P,)
-        cos of the angle by which the offset turns each pair apart: what it adds to the score of q = k, per unit of
-        amplitude.
-    """
-
-    wavelengths: NDArray
-    reference: NDArray
-    trained_length: int
-    offset: int
+    wavelengths: NDArray  # (P,): positions per turn, fastest first
+    reference: NDArray  # (P,): the same for the base that it is compared with
+    trained_length: int  # how many positions the model has seen
+    offset: int  # a distance between query and key
+    # (P,): cos of the angle by which the offset turns each pair apart: what it adds to the score of q = k, per unit of
+    # amplitude
     alignment: NDArray
 
     @property

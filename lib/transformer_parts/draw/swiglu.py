@@ -25,28 +25,14 @@ _LEAST_REACH = 3.0
 
 @dataclass(frozen=True)
 class Channels:
-    """One position through a gated layer.
+    """One position through a gated layer."""
 
-    Attributes
-    ----------
-    x : ndarray, shape (D,)
-        The input.
-    steps : Gated
-        Pre-activation, gate, content and product, each of shape (F,).
-    output : ndarray, shape (D,)
-        The layer's result.
-    grid, curve : ndarray, shape (N,)
-        The activation over the stretch that is shown.
-    reach : float
-        How far that stretch goes to either side.
-    """
-
-    x: NDArray
-    steps: Gated
-    output: NDArray
-    grid: NDArray
+    x: NDArray  # (D,): the input
+    steps: Gated  # pre-activation, gate, content and product, each of shape (F,)
+    output: NDArray  # (D,): the layer's result
+    grid: NDArray  # grid, curve (N,): the activation over the stretch that is shown
     curve: NDArray
-    reach: float
+    reach: float  # how far that stretch goes to either side
 
 
 def reach_of(values: NDArray) -> float:
@@ -156,39 +142,25 @@ class GatedChannelsView(View[Channels]):
 
 NEGATIVE, WITHIN, ABOVE_ONE = theme.FIRST, theme.FAINT, theme.SECOND
 
-#: The smallest fraction that is told from none.
+#: The smallest fraction that is distinguished from none.
 _FLOOR = 3e-6
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Gates of one layer as histograms; the outermost columns hold what lies beyond them too.
+    """Gates of one layer as histograms; the outermost columns hold what lies beyond them too."""
 
-    Attributes
-    ----------
-    pre_edges, gate_edges : ndarray, shape (N + 1,), (M + 1,)
-        Edges of the columns; 0 and 1 are among those after the activation.
-    pre, gate : ndarray, shape (N,), (M,)
-        Which part of all numbers lies in each column, before and after the activation.
-    counts : GateCounts
-        Of the gates after the activation.
-    pre_lowest, pre_highest : float
-        The extremes before it.
-    size : int
-        How many numbers there are.
-    text : str or None
-        The token they belong to; None for all tokens or random numbers.
-    """
-
+    # pre_edges, gate_edges (N + 1,), (M + 1,): edges of the columns; 0 and 1 are among those after the activation
     pre_edges: NDArray
     gate_edges: NDArray
+    # pre, gate (N,), (M,): which part of all numbers lies in each column, before and after the activation
     pre: NDArray
     gate: NDArray
-    counts: GateCounts
-    pre_lowest: float
+    counts: GateCounts  # of the gates after the activation
+    pre_lowest: float  # pre_lowest, pre_highest: the extremes before it
     pre_highest: float
-    size: int
-    text: str | None = None
+    size: int  # how many numbers there are
+    text: str | None = None  # the token they belong to; None for all tokens or random numbers
 
 
 class RealGatesView(View[Spread]):
@@ -249,20 +221,14 @@ class RealGatesView(View[Spread]):
 
 @dataclass(frozen=True)
 class Changes:
-    """Differences that a change of one position's input makes, each of shape (L, D).
+    """Differences that a change of one position's input makes, each of shape (L, D)."""
 
-    Attributes
-    ----------
-    of_input, of_feedforward, of_attention : ndarray, shape (L, D)
-        In the input, in the output of the feed-forward layer, and in that of causal attention.
-    position : int
-        The position that was changed.
-    """
-
+    # of_input, of_feedforward, of_attention (L, D): in the input, in the output of the feed-forward layer, and in that
+    # of causal attention
     of_input: NDArray
     of_feedforward: NDArray
     of_attention: NDArray
-    position: int
+    position: int  # the position that was changed
 
 
 class PositionChangesView(View[Changes]):

@@ -1,8 +1,8 @@
 """Colours, line widths and the look of axes, set on each object and nowhere globally.
 
-The three colours are a blue, a red and a dark gold.  Readers who do not tell hues apart tell them by lightness (29, 45
-and 60 of 100), each also has a marker of its own, and each stands out from the paper at least as 3 to 1 (WCAG), with
-the pages' dark filter too.  Figures carry symbols and numbers alone; words are the page's.
+The three colours are a blue, a red and a dark gold.  Where hues cannot be distinguished, lightness does it
+(29, 45 and 60 of 100); each also has a marker of its own, and each contrasts with the paper at least as 3 to 1 (WCAG),
+with the pages' dark filter too.  Figures carry symbols and numbers alone; words are the page's.
 """
 
 from types import MappingProxyType

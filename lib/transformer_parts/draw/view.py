@@ -26,20 +26,10 @@ class View(ABC, Generic[Data]):
     changes are made by ``self.moving(...)``; everything else is drawn once and kept as the background.  `update` sets
     every moving artist from the data alone, so that a frame is a function of the data, whatever was drawn before.
 
-    Parameters
-    ----------
-    scale : float
-        Device pixels per CSS pixel.  2 serves ordinary and high-resolution screens alike.
-
-    Attributes
-    ----------
-    size : (int, int)
-        Width and height in CSS pixels.
-    fig : matplotlib.figure.Figure
-        The figure.
+    `scale` is the number of device pixels per CSS pixel; 2 serves ordinary and high-resolution screens alike.
     """
 
-    size = (680, 420)
+    size = (680, 420)  # width and height in CSS pixels
 
     def __init__(self, scale: float = 2.0):
         width, height = self.size
@@ -59,7 +49,7 @@ class View(ABC, Generic[Data]):
         """Set the data of every moving artist and return the view."""
 
     def moving(self, artist: Artist) -> Artist:
-        """Take an artist out of the background, to be drawn anew in every frame, and return it."""
+        """Take an artist out of the background, to be redrawn in every frame, and return it."""
         artist.set_animated(True)
         self._moving.append(artist)
         return artist
@@ -76,7 +66,7 @@ class View(ABC, Generic[Data]):
                 change(wanted)
 
     def redraw_background(self) -> None:
-        """Have the next frame draw its background anew, after a change to anything that does not move."""
+        """Have the next frame redraw its background, after a change to anything that does not move."""
         self._backgrounds.clear()
 
     def frame(self, data: Data) -> bytes:

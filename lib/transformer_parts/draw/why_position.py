@@ -22,40 +22,19 @@ MOVED, STILL = theme.FIRST, theme.SECOND
 
 @dataclass(frozen=True)
 class Reordered:
-    """What attention makes of a sentence as it was written, X, and reordered, PX.
+    """What attention makes of a sentence as it was written, X, and reordered, PX."""
 
-    Attributes
-    ----------
-    words : tuple of str, length L
-        The sentence as it was written.
-    order : ndarray of int, shape (L,)
-        Which of the words stands at each place of the reordered sentence.
-    written, moved : ndarray, shape (L, D)
-        Attn(X) and Attn(PX).
-    gap : ndarray, shape (L, D)
-        Attn(PX) − P Attn(X).
-    invariance : float
-        Largest |Attn(PX) − Attn(X)|.
-    shift : float
-        Largest change of Attn(X) when all words stand further on.
-    weights : ndarray, shape (L, L)
-        One head's attention weights for the reordered sentence.
-    written_weights : ndarray, shape (L, L)
-        The same head's for the sentence as written, rows and columns moved as the words were.
-    causal : bool
-        Whether a word sees only itself and those before it.
-    """
-
-    words: tuple[str, ...]
-    order: NDArray[np.intp]
-    written: NDArray
+    words: tuple[str, ...]  # the sentence as it was written
+    order: NDArray[np.intp]  # (L,): the word at each place of the reordered sentence, by its number
+    written: NDArray  # written, moved (L, D): Attn(X) and Attn(PX)
     moved: NDArray
-    gap: NDArray
-    invariance: float
-    shift: float
-    weights: NDArray
+    gap: NDArray  # (L, D): Attn(PX) − P Attn(X)
+    invariance: float  # largest |Attn(PX) − Attn(X)|
+    shift: float  # largest change of Attn(X) when all positions are shifted
+    weights: NDArray  # (L, L): one head's attention weights for the reordered sentence
+    # (L, L): the same head's for the sentence as written, rows and columns moved as the words were
     written_weights: NDArray
-    causal: bool
+    causal: bool  # whether a word sees only itself and those before it
 
     @property
     def token_gaps(self) -> NDArray:

@@ -23,5 +23,5 @@ radians, positions count from 0.
 
 Bad input raises ``ValueError`` before anything is changed: a wrong type, a shape that does not fit, an entry that is
 not finite, a number out of its range, an unknown name.  Docstrings have a section "Raises" only for what is not in
-this list.
+this list.  A parameter that needs few words has them on its line, after the type and a semicolon.
 """

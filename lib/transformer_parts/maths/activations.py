@@ -44,17 +44,10 @@ def relu(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
-    ndarray, shape (...)
-        In the dtype of `x` (integers: float64), as for every function of this module.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
+    ndarray, shape (...); in the dtype of `x` (integers: float64), as for every function of this module
 
     References
     ----------
@@ -79,17 +72,10 @@ def sigmoid(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
-    ndarray, shape (...)
-        Between 0 and 1, in the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
+    ndarray, shape (...); between 0 and 1, in the dtype of `x`
 
     References
     ----------
@@ -111,17 +97,10 @@ def silu(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     References
     ----------
@@ -144,19 +123,11 @@ def swish(x: ArrayLike, beta: float = 1.0) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
-    beta : float
-        β, from 0 to 1000.
+    beta : float; β, from 0 to 1000
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite or `beta` is out of its range.
 
     References
     ----------
@@ -184,17 +155,10 @@ def gelu(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     References
     ----------
@@ -224,17 +188,10 @@ def gelu_tanh(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     References
     ----------
@@ -260,18 +217,11 @@ def relu_derivative(x: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (...)
-        Finite numbers: what the activation was applied to.
+    x : array_like, shape (...); finite numbers: what the activation was applied to
 
     Returns
     -------
-    ndarray, shape (...)
-        In the dtype of `x` (integers: float64), as for every function of this module.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
+    ndarray, shape (...); in the dtype of `x` (integers: float64), as for every function of this module
 
     Examples
     --------
@@ -289,17 +239,10 @@ def sigmoid_derivative(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     Examples
     --------
@@ -324,17 +267,10 @@ def silu_derivative(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     References
     ----------
@@ -356,19 +292,11 @@ def swish_derivative(x: ArrayLike, beta: float = 1.0) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
-    beta : float
-        β, from 0 to 1000.
+    beta : float; β, from 0 to 1000
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite or `beta` is out of its range.
 
     References
     ----------
@@ -398,17 +326,10 @@ def gelu_derivative(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     References
     ----------
@@ -438,17 +359,10 @@ def gelu_tanh_derivative(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (...)
-        In the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite.
 
     References
     ----------
@@ -478,8 +392,7 @@ class Extreme(NamedTuple):
 
     Attributes
     ----------
-    x, value : float
-        The place and the value.
+    x, value : float; the place and the value
     """
 
     x: float
@@ -499,13 +412,7 @@ def swish_minimum(beta: float = 1.0) -> Extreme:
 
     Returns
     -------
-    Extreme
-        x = −1.2785/β and the value −0.2785/β.
-
-    Raises
-    ------
-    ValueError
-        If `beta` is not above 0 and at most 1000.
+    Extreme : x = −1.2785/β and the value −0.2785/β
 
     Examples
     --------
@@ -527,25 +434,15 @@ def largest_difference(
 
     Parameters
     ----------
-    first, second : function
-        Elementwise functions.
-    low, high : float
-        The range, within ±1e300.
+    first, second : function; elementwise
+    low, high : float; the range, within ±1e300
 
     Returns
     -------
-    Extreme
-        The place, and the difference with its sign.
-
-    Raises
-    ------
-    ValueError
-        If a function can't be called, the difference is not finite, a limit is out of range, or `high` is not above
-        `low`.
+    Extreme : the place, and the difference with its sign
 
     Examples
     --------
-    >>> from transformer_parts.maths.activations import (gelu, gelu_tanh)
     >>> x, value = largest_difference(gelu, gelu_tanh)
     >>> f"{value:.2e} at {x:.3f}"
     '-4.73e-04 at 2.699'
@@ -572,22 +469,14 @@ def random_units(n_units: int, n_samples: int, d_model: int = 64, seed: int = 0)
 
     Parameters
     ----------
-    n_units, n_samples : int
-        How many units, and how many inputs.
-    d_model : int
-        D, the width of an input.
+    n_units, n_samples : int; how many units, and how many inputs
+    d_model : int; D, the width of an input
     seed : int
-        Of the random numbers.
 
     Returns
     -------
     ndarray, shape (n_samples, n_units)
         Float64.  Fewer inputs of the same seed are the first rows.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not a whole number of at least 1 (`seed`: 0).
 
     Examples
     --------
@@ -602,25 +491,18 @@ def random_units(n_units: int, n_samples: int, d_model: int = 64, seed: int = 0)
 
 
 def dead_units(pre: ArrayLike) -> NDArray[np.bool_]:
-    """Tell which units are dead over a data set: none of its inputs brings their pre-activation above 0.
+    """Return which units are dead over a data set: none of its inputs brings their pre-activation above 0.
 
     ReLU then gives 0 for every input and has slope 0 at every input: no gradient of this data set reaches the unit's
     weights and bias.
 
     Parameters
     ----------
-    pre : array_like, shape (..., F)
-        Pre-activations of F units; all axes but the last run over the inputs.
+    pre : array_like, shape (..., F); pre-activations of F units; all axes but the last run over the inputs
 
     Returns
     -------
-    ndarray of bool, shape (F,)
-        True where the unit is dead.
-
-    Raises
-    ------
-    ValueError
-        If `pre` is not finite.
+    ndarray of bool, shape (F,); True where the unit is dead
 
     References
     ----------
@@ -639,20 +521,12 @@ def fraction_dead(pre: ArrayLike, biases: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    pre : array_like, shape (..., F)
-        Pre-activations of F units; all axes but the last run over the inputs.
-    biases : array_like, shape (...)
-        The numbers to add.
+    pre : array_like, shape (..., F); pre-activations of F units; all axes but the last run over the inputs
+    biases : array_like, shape (...); the numbers to add
 
     Returns
     -------
-    ndarray, the shape of `biases`
-        Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite.
+    ndarray, the shape of `biases`; between 0 and 1
 
     Examples
     --------
@@ -671,20 +545,12 @@ def dead_probability(bias: ArrayLike, n_samples: int) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    bias : array_like, shape (...)
-        b, in standard deviations of w·x.
-    n_samples : int
-        n, how many inputs are looked at.
+    bias : array_like, shape (...); b, in standard deviations of w·x
+    n_samples : int; n, the number of inputs
 
     Returns
     -------
     ndarray, shape (...)
-        Float64.
-
-    Raises
-    ------
-    ValueError
-        If `bias` is not finite or `n_samples` is below 1.
 
     Examples
     --------
@@ -704,24 +570,15 @@ def slope_rms(pre: ArrayLike, derivative: Callable[[NDArray], NDArray]) -> NDArr
 
     Parameters
     ----------
-    pre : array_like, shape (..., F)
-        Pre-activations of F units; all axes but the last run over the inputs.
-    derivative : function
-        The activation's derivative, elementwise.
+    pre : array_like, shape (..., F); pre-activations of F units; all axes but the last run over the inputs
+    derivative : function; the activation's derivative, elementwise
 
     Returns
     -------
-    ndarray, shape (F,)
-        0 exactly where the unit has slope 0 at every input; of 16-bit numbers in float32.
-
-    Raises
-    ------
-    ValueError
-        If `pre` is not finite or `derivative` can't be called.
+    ndarray, shape (F,); 0 exactly where the unit has slope 0 at every input; of 16-bit numbers in float32
 
     Examples
     --------
-    >>> from transformer_parts.maths.activations import (relu_derivative)
     >>> slope_rms([[-1.0, -1.0, 2.0], [-3.0, 0.5, 1.0]], relu_derivative).round(6).tolist()
     [0.0, 0.707107, 1.0]
     """
@@ -735,27 +592,19 @@ def slope_rms(pre: ArrayLike, derivative: Callable[[NDArray], NDArray]) -> NDArr
 def tabulated(
     function: Callable[[NDArray], NDArray], *, low: int, high: int, per_unit: int = 512
 ) -> Callable[[NDArray], NDArray]:
-    r"""Return a fast stand-in for an elementwise function: straight lines between its values on an even grid.
+    r"""Return a fast replacement of an elementwise function: straight lines between its values on an even grid.
 
     They are within :math:`h^2/8\,\max|f''|` of it, with h the distance of the grid's places.
 
     Parameters
     ----------
-    function : function
-        Elementwise, such as `gelu_derivative`, which is slow in NumPy.
-    low, high : int
-        Where the grid begins and ends; beyond, the value at the end is taken.
-    per_unit : int
-        1/h.
+    function : function; elementwise, such as `gelu_derivative`, which is slow in NumPy
+    low, high : int; where the grid begins and ends; beyond, the value at the end is taken
+    per_unit : int; 1/h
 
     Returns
     -------
     function
-
-    Raises
-    ------
-    ValueError
-        If `function` can't be called, a number is no integer, or `high` is not above `low`.
 
     Examples
     --------

@@ -31,19 +31,12 @@ def causal_mask(L: int, S: int | None = None) -> NDArray[np.bool_]:
 
     Parameters
     ----------
-    L : int
-        Number of queries.
-    S : int, optional
-        Number of keys, at least L; L if not given.
+    L : int; number of queries
+    S : int, optional; number of keys, at least L; L if not given
 
     Returns
     -------
     (L, S) ndarray of bool
-
-    Raises
-    ------
-    ValueError
-        If L < 1 or S < L (the first queries would have no key).
 
     References
     ----------
@@ -68,20 +61,13 @@ def scores(query: ArrayLike, key: ArrayLike, *, scale: float | None = None) -> N
     Parameters
     ----------
     query : (…, H, L, K) array_like
-    key : (…, G, S, K) array_like
-        H is a multiple of G; query head h reads key head h // (H // G).
+    key : (…, G, S, K) array_like; H is a multiple of G; query head h reads key head h // (H // G)
     scale : float, optional
         1/√K if not given, which keeps the variance of the scores of unit-variance content at 1.
 
     Returns
     -------
-    (…, H, L, S) ndarray
-        Held whole: L·S numbers for each head.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit or an entry is not finite.
+    (…, H, L, S) ndarray; held whole: L·S numbers for each head
 
     References
     ----------
@@ -96,7 +82,7 @@ def scores(query: ArrayLike, key: ArrayLike, *, scale: float | None = None) -> N
     2.1213
     """
     got = _prepare(query, key, None, scale=scale)
-    out = scaled_scores(got.query, got.key, got.scale)
+    out = scaled_scores(got.query, got.key, got.scale)  # (…, G, R, L, S)
     return _join(out).astype(got.dtype, copy=False)
 
 
@@ -113,18 +99,12 @@ def attention_weights(
 
     Parameters
     ----------
-    query, key, mask, bias, scale, causal
-        As for `attention`.
+    query, key, mask, bias, scale, causal : as for `attention`
 
     Returns
     -------
     (…, H, L, S) ndarray
         Held whole: L·S numbers for each head.  `attention` never makes this array.
-
-    Raises
-    ------
-    ValueError
-        As `attention` does.
 
     References
     ----------
@@ -139,7 +119,7 @@ def attention_weights(
      [0.3333 0.3333 0.3333]]
     """
     got = _prepare(query, key, None, mask=mask, bias=bias, scale=scale, causal=causal)
-    out = scaled_scores(got.query, got.key, got.scale)
+    out = scaled_scores(got.query, got.key, got.scale)  # (…, G, R, L, S)
     first = (0,) * (out.ndim - 1)
     out /= exponentials(out, mask=got.mask, bias=got.bias, causal=causal, first=first)
     return _join(out).astype(got.dtype, copy=False)
@@ -168,12 +148,9 @@ def attention(
     key : (…, G, S, K) array_like
         H is a multiple of G (G = H: multi-head, G = 1: multi-query); query head h reads head h // (H // G).
     value : (…, G, S, Kv) array_like
-    mask : array_like of bool, optional
-        Broadcasts to (…, H, L, S); True = may attend.
-    bias : array_like, optional
-        Broadcasts to (…, H, L, S); added to the scaled scores, −inf allowed.
-    scale : float, optional
-        1/√K if not given.
+    mask : array_like of bool, optional; broadcasts to (…, H, L, S); True = may attend
+    bias : array_like, optional; broadcasts to (…, H, L, S); added to the scaled scores, −inf allowed
+    scale : float, optional; 1/√K if not given
     causal : bool
         No query sees a later key; the last query is aligned with the last key.  Goes together with `mask`.
 
@@ -185,13 +162,11 @@ def attention(
     Raises
     ------
     ValueError
-        If shapes do not fit, an entry is not finite, a mask or `causal` is not bool, or a query has no key to attend
-        to.
+        If a query has no key to attend to.
 
     References
     ----------
-    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2;
-    Ainslie et al., "GQA", arXiv:2305.13245, §2.2;
+    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2; Ainslie et al., "GQA", arXiv:2305.13245, §2.2;
     Rabe and Staats, "Self-attention Does Not Need O(n²) Memory", arXiv:2112.05682, §2.
 
     Examples
@@ -202,7 +177,7 @@ def attention(
     [0.  0.5 2. ]
     """
     got = _prepare(query, key, value, mask=mask, bias=bias, scale=scale, causal=causal)
-    out = np.empty((*got.query.shape[:-1], got.value.shape[-1]), got.dtype)
+    out = np.empty((*got.query.shape[:-1], got.value.shape[-1]), got.dtype)  # (…, G, R, L, Kv)
     mix(got.query, got.key, got.value, out, scale=got.scale, mask=got.mask, bias=got.bias, causal=causal)
     return _join(out)
 
@@ -281,7 +256,7 @@ heads to a group, 2 to 4 MiB were quickest at 2048 keys, 8 to 32 MiB at 16384.
 
 
 def split_heads(x: NDArray, n_groups: int) -> NDArray:
-    """View (…, H, L, K) as (…, G, H/G, L, K): query head h stands at group h // (H/G)."""
+    """View (…, H, L, K) as (…, G, H/G, L, K): query head h belongs to group h // (H/G)."""
     *lead, n_heads, rows, columns = x.shape
     return x.reshape(*lead, n_groups, n_heads // n_groups, rows, columns)
 
@@ -293,9 +268,9 @@ def scaled_scores(query: NDArray, key: NDArray, scale: float) -> NDArray:
     infinite without a warning: `exponentials` refuses them.
     """
     *lead, n_shared, n_rows, width = query.shape
-    rows = np.multiply(query, scale, order="C").reshape(*lead, n_shared * n_rows, width)
+    rows = np.multiply(query, scale, order="C").reshape(*lead, n_shared * n_rows, width)  # (…, G, R·L, K)
     with np.errstate(over="ignore", invalid="ignore"):
-        out = rows @ key.swapaxes(-1, -2)
+        out = rows @ key.swapaxes(-1, -2)  # (…, G, R·L, S)
     return out.reshape(*out.shape[:-2], n_shared, n_rows, key.shape[-2])
 
 
@@ -315,7 +290,7 @@ def exponentials(
     if causal:
         rows = scores.shape[-2]
         np.copyto(scores[..., -rows:], -np.inf, where=~np.tri(rows, dtype=bool))
-    largest = scores.max(axis=-1, keepdims=True)
+    largest = scores.max(axis=-1, keepdims=True)  # (…, G, R, L, 1)
     if not np.isfinite(largest).all():
         blame = "mask" if mask is not None else "bias" if bias is not None else "query"
         raise _refuse_rows(largest[..., 0], first, blame)
@@ -347,18 +322,9 @@ def mix(
 ) -> None:
     """Write softmax(scale · query @ keyᵀ + bias) @ value into `out`, a block of query rows at a time.
 
-    Parameters
-    ----------
-    query : (…, G, R, L, K) array
-    key : (…, G, S, K) array
-        All leading axes of query, key, value and out are the same.
-    value : (…, G, S, Kv) array
-    out : (…, G, R, L, Kv) array
-        May be a view with any strides and of a narrower dtype.
-    scale : float
-    mask, bias : (…, G, R, L, S) arrays or None
-    causal : bool
-        Each block then reads only the keys that its last query sees.
+    query is (…, G, R, L, K), key (…, G, S, K), value (…, G, S, Kv), mask and bias (…, G, R, L, S), all with the same
+    leading axes; `out`, (…, G, R, L, Kv), may have any strides and a narrower dtype.  With `causal` each block reads
+    only the keys that its last query sees.
     """
     *groups, n_shared, n_queries, _ = query.shape
     n_keys = key.shape[-2]
@@ -389,9 +355,9 @@ def mix(
 
 
 def _mix_block(query, key, value, out, *, scale, mask, bias, causal, first) -> None:
-    block = scaled_scores(query, key, scale)
+    block = scaled_scores(query, key, scale)  # (…, G, R, rows, S)
     total = exponentials(block, mask=mask, bias=bias, causal=causal, first=first)
-    mixed = block.reshape(*block.shape[:-3], -1, block.shape[-1]) @ value
+    mixed = block.reshape(*block.shape[:-3], -1, block.shape[-1]) @ value  # (…, G, R·rows, Kv)
     np.divide(mixed.reshape(out.shape), total, out=out, casting="same_kind")
 
 
@@ -404,20 +370,17 @@ def softmax(x: ArrayLike, axis: int = -1) -> NDArray:
 
     Parameters
     ----------
-    x : (…) array_like
-        Logits; −inf (weight 0) is allowed.
-    axis : int
-        The axis along which the weights sum to 1.
+    x : (…) array_like; logits; −inf (weight 0) is allowed
+    axis : int; the axis along which the weights sum to 1
 
     Returns
     -------
-    (…) ndarray
-        Of the shape and floating dtype of `x`.
+    (…) ndarray; of the shape and floating dtype of `x`
 
     Raises
     ------
     ValueError
-        If `x` has NaN or +inf, if a slice holds nothing but −inf, or if there is no such axis.
+        If a slice holds nothing but −inf.
 
     References
     ----------
@@ -453,20 +416,17 @@ def entropy(weights: ArrayLike, axis: int = -1) -> NDArray:
 
     Parameters
     ----------
-    weights : (…, S) array_like
-        Weights that are not negative and sum to 1 along `axis`.
-    axis : int
-        The axis to sum over.
+    weights : (…, S) array_like; weights that are not negative and sum to 1 along `axis`
+    axis : int; the axis to sum over
 
     Returns
     -------
-    (…) ndarray
-        Without that axis, in the floating dtype of `weights`.
+    (…) ndarray; without that axis, in the floating dtype of `weights`
 
     Raises
     ------
     ValueError
-        If a weight is negative or not finite, or a sum is not 1 (logits were passed, say).
+        If a sum is not 1 (logits were passed, say).
 
     References
     ----------

@@ -1,7 +1,7 @@
 """Context extension: RoPE beyond the trained length L, by other frequencies and a factor of query and key.
 
-Every method returns ``(inv_freq, attention_factor)``.  Nothing is remembered between calls: where the current
-length matters it is an argument, so that a short input after a long one finds what it would have found before.
+Every method returns ``(inv_freq, attention_factor)``.  Nothing is kept between calls: where the current length
+matters it is an argument, so that a short input after a long one gets the same frequencies as before.
 
 References
 ----------
@@ -43,8 +43,7 @@ class ScaledRope(NamedTuple):
 
     Attributes
     ----------
-    inv_freq : ndarray, shape (P,)
-        Radians per position, for ``rope.rotate(…, inv_freq=…)``.
+    inv_freq : ndarray, shape (P,); radians per position, for ``rope.rotate(…, inv_freq=…)``
     attention_factor : float
         Multiplies the query *and* the key, so that the logits are multiplied by its square.
     """
@@ -80,30 +79,18 @@ def ntk_by_parts(
 
     Parameters
     ----------
-    head_dim : int
-        K, the number of channels that are turned; even.
-    factor : float
-        s = L'/L, at least 1.
-    trained_length : int
-        L, positions.
-    rope_base : float
-        Base of the frequencies, above 0 (above 1 with the "index" ramp).
-    beta_fast, beta_slow : float
-        Rotations within the trained length; the paper calls them β and α.
-    ramp : {"index", "rotations"}
-        Which ramp.
+    head_dim : int; K, the number of channels that are turned; even
+    factor : float; s = L'/L, at least 1
+    trained_length : int; L, positions
+    rope_base : float; base of the frequencies, above 0 (above 1 with the "index" ramp)
+    beta_fast, beta_slow : float; rotations within the trained length; the paper calls them β and α
+    ramp : {"index", "rotations"}; which ramp
     truncate : bool
-        With the "index" ramp, widen its bounds to whole indices as the released code does; not read otherwise.
+        With the "index" ramp, widen its bounds to whole indices as the released code does; ignored otherwise.
 
     Returns
     -------
-    ScaledRope
-        With attention factor 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range, or ``beta_fast`` is not above ``beta_slow``.
+    ScaledRope : with attention factor 1
 
     References
     ----------
@@ -172,18 +159,11 @@ def yarn(
 
     Parameters
     ----------
-    head_dim, factor, trained_length, rope_base, beta_fast, beta_slow, ramp, truncate
-        As in `ntk_by_parts`.
+    head_dim, factor, trained_length, rope_base, beta_fast, beta_slow, ramp, truncate : as in `ntk_by_parts`
 
     Returns
     -------
-    ScaledRope
-        Frequencies, and the factor of query and key.
-
-    Raises
-    ------
-    ValueError
-        As `ntk_by_parts` does.
+    ScaledRope : frequencies, and the factor of query and key
 
     References
     ----------
@@ -223,26 +203,12 @@ def llama3(
 
     Parameters
     ----------
-    head_dim : int
-        K, the number of channels that are turned; even.
-    factor : float
-        s, at least 1.
-    trained_length : int
-        L, the length before the extension.
-    rope_base : float
-        Base of the frequencies, above 0.
-    low_freq_factor, high_freq_factor : float
-        Rotations within L at the two ends of the blend.
+    head_dim, factor, trained_length, rope_base : as in `ntk_by_parts`
+    low_freq_factor, high_freq_factor : float; rotations within L at the two ends of the blend
 
     Returns
     -------
-    ScaledRope
-        With attention factor 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range, or ``high_freq_factor`` is not above ``low_freq_factor``.
+    ScaledRope : with attention factor 1
 
     References
     ----------
@@ -264,28 +230,17 @@ def llama3(
 
 
 def position_interpolation(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> ScaledRope:
-    r"""Slow every pair alike, so that position m stands where m/s stood in training.
+    r"""Slow every pair alike, so that position m has the angles that m/s had in training.
 
     .. math:: f'(x, m) = f(x, mL/L'), \qquad \theta'_i = \theta_i / s, \quad s = L'/L
 
     Parameters
     ----------
-    head_dim : int
-        K, the number of channels that are turned; even.
-    factor : float
-        s, at least 1.
-    rope_base : float
-        Base of the frequencies, above 0.
+    head_dim, factor, rope_base : as in `ntk_by_parts`
 
     Returns
     -------
-    ScaledRope
-        With attention factor 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
+    ScaledRope : with attention factor 1
 
     References
     ----------
@@ -309,22 +264,13 @@ def ntk_base(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> flo
 
     Parameters
     ----------
-    head_dim : int
-        K; even and at least 4 (with one pair, the fastest is the slowest).
-    factor : float
-        s, at least 1.
-    rope_base : float
-        Base in training, above 0.
+    head_dim : int; K; even and at least 4 (with one pair, the fastest is the slowest)
+    factor : float; s, at least 1
+    rope_base : float; base in training, above 0
 
     Returns
     -------
-    float
-        The new base.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or the new base exceeds float64.
+    float; the new base, which must be within float64
 
     References
     ----------
@@ -354,18 +300,11 @@ def ntk_aware(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> Sc
 
     Parameters
     ----------
-    head_dim, factor, rope_base
-        As in `ntk_base`.
+    head_dim, factor, rope_base : as in `ntk_base`
 
     Returns
     -------
-    ScaledRope
-        With attention factor 1.
-
-    Raises
-    ------
-    ValueError
-        As `ntk_base` does.
+    ScaledRope : with attention factor 1
 
     References
     ----------
@@ -386,18 +325,11 @@ def dynamic_factor(length: int, trained_length: int, *, factor: float = 1.0) -> 
 
     Parameters
     ----------
-    length, trained_length, factor
-        As in `dynamic_ntk`.
+    length, trained_length, factor : as in `dynamic_ntk`
 
     Returns
     -------
-    float
-        At least 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
+    float; at least 1
 
     References
     ----------
@@ -419,34 +351,22 @@ def dynamic_ntk(
 ) -> ScaledRope:
     r"""Apply `ntk_aware` with the s of `dynamic_factor`, which follows the current length.
 
-    .. math:: s = \max\left(1,\; \text{factor} \cdot \frac{l}{L} - (\text{factor} - 1)\right)
-
     The frequencies of *every* position depend on the current length l, so that keys must be cached before their
     rotation, or rotated again (§3.3 of the paper).
 
     Parameters
     ----------
-    head_dim : int
-        K; even and at least 4.
-    length : int
-        l, the length of the present input.
-    trained_length : int
-        L.
+    head_dim : int; K; even and at least 4
+    length : int; l, the length of the present input
+    trained_length : int; L
     factor : float
-        At least 1.  1 is the paper's rule, s = max(1, l/L); configurations that name a ``factor`` follow the formula
-        above, in which s grows that much faster.
-    rope_base : float
-        Base in training, above 0.
+        At least 1.  1 is the paper's rule, s = max(1, l/L); configurations that name a ``factor`` follow the formula of
+        `dynamic_factor`, in which s grows that much faster.
+    rope_base : float; base in training, above 0
 
     Returns
     -------
-    ScaledRope
-        With attention factor 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
+    ScaledRope : with attention factor 1
 
     References
     ----------
@@ -481,28 +401,16 @@ def longrope(
 
     Parameters
     ----------
-    head_dim : int
-        K, the number of channels that are turned; even.
-    length : int
-        The length of the present input.
-    trained_length : int
-        L, where the lists are switched; at least 2.
-    short_factor, long_factor : array_like, shape (P,)
-        Above 0, one number for each pair, fastest first.
-    factor : float
-        s = L'/L of the extended model, at least 1.
-    rope_base : float
-        Base of the frequencies, above 0.
+    head_dim : int; K, the number of channels that are turned; even
+    length : int; the length of the present input
+    trained_length : int; L, where the lists are switched; at least 2
+    short_factor, long_factor : array_like, shape (P,); above 0, one number for each pair, fastest first
+    factor : float; s = L'/L of the extended model, at least 1
+    rope_base : float; base of the frequencies, above 0
 
     Returns
     -------
-    ScaledRope
-        Frequencies, and the factor of query and key.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or a list does not have K/2 numbers.
+    ScaledRope : frequencies, and the factor of query and key
 
     References
     ----------
@@ -541,16 +449,11 @@ class AngleCoverage(NamedTuple):
 
     Attributes
     ----------
-    ratio : ndarray, shape (P,)
-        θ'/θ: position m stands where m times this stood in training.
-    seen, reached : ndarray, shape (P,)
-        Radians turned over the trained length and over the present one.
-    excess : ndarray, shape (P,)
-        Angle reached over angle seen.
-    complete : ndarray of bool, shape (P,)
-        Pairs that made a whole turn in training: no angle is new to them.
-    beyond : ndarray of bool, shape (P,)
-        Pairs that made none, and now reach an angle that they had not seen.
+    ratio : ndarray, shape (P,); θ'/θ: position m has the angles that m times this had in training
+    seen, reached : ndarray, shape (P,); radians turned over the trained length and over the present one
+    excess : ndarray, shape (P,); angle reached over angle seen
+    complete : ndarray of bool, shape (P,); pairs that made a whole turn in training: no angle is new to them
+    beyond : ndarray of bool, shape (P,); pairs that made none, and now reach an angle that they had not seen
     """
 
     ratio: NDArray[np.float64]
@@ -570,20 +473,12 @@ def angle_coverage(trained: ArrayLike, extended: ArrayLike, trained_length: int,
 
     Parameters
     ----------
-    trained, extended : array_like, shape (P,)
-        θ and θ', radians per position, above 0.
-    trained_length, length : int
-        L, and l, of the present input.
+    trained, extended : array_like, shape (P,); θ and θ', radians per position, above 0
+    trained_length, length : int; L, and l, of the present input
 
     Returns
     -------
-    AngleCoverage
-        By pair.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit or an argument is out of its range.
+    AngleCoverage : by pair
 
     References
     ----------
@@ -617,19 +512,11 @@ def entropy_by_length(scores: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    scores : array_like, shape (N,)
-        Logits.
+    scores : array_like, shape (N,); logits within 600 of each other, so that float64 holds all exponentials
 
     Returns
     -------
-    ndarray, shape (N,)
-        In nats, from 0 at n = 1 to at most ln N.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or the scores differ by more than 600 (whose exponentials do not fit together
-        in float64).
+    ndarray, shape (N,); in nats, from 0 at n = 1 to at most ln N
 
     Examples
     --------

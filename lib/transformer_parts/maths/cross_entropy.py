@@ -20,20 +20,12 @@ def cross_entropy(logits: ArrayLike, targets: ArrayLike) -> float:
 
     Parameters
     ----------
-    logits : array_like, shape (..., V)
-        z, finite.
-    targets : array_like of int, shape (...)
-        y, from 0 to V − 1; −1 where a position does not count.
+    logits : array_like, shape (..., V); z, finite
+    targets : array_like of int, shape (...); y, from 0 to V − 1; −1 where a position does not count, and one must
 
     Returns
     -------
-    float
-        ln V where all logits of every counted position are equal.
-
-    Raises
-    ------
-    ValueError
-        If a logit or the loss is not finite, a target is out of range or no integer, or none counts.
+    float; ln V where all logits of every counted position are equal
 
     References
     ----------
@@ -58,8 +50,7 @@ def log_softmax(logits: NDArray) -> NDArray:
 
     Parameters
     ----------
-    logits : ndarray, shape (..., V)
-        Finite numbers; 16-bit ones are computed in float32.
+    logits : ndarray, shape (..., V); finite numbers; 16-bit ones are computed in float32
 
     Returns
     -------
@@ -78,30 +69,7 @@ def log_softmax(logits: NDArray) -> NDArray:
 
 
 def checked_targets(targets: ArrayLike, logits: NDArray) -> tuple[NDArray, NDArray]:
-    """Return the targets of some logits, and where they count.
-
-    Parameters
-    ----------
-    targets : array_like of int, shape (...)
-        From 0 to V − 1, or −1.
-    logits : ndarray, shape (..., V)
-        What they are the targets of.
-
-    Returns
-    -------
-    targets : ndarray of int, shape (...)
-    counted : ndarray of bool, shape (...)
-
-    Raises
-    ------
-    ValueError
-        If a target is out of range or no integer, or none counts.
-
-    Examples
-    --------
-    >>> checked_targets([1, -1], np.zeros((2, 3)))[1].tolist()
-    [True, False]
-    """
+    """Return the targets (…) of logits (…, V), from 0 to V − 1 or −1, and which of them count; one must."""
     targets = require.indices("targets", targets, logits.shape[-1], minimum=NOT_COUNTED)
     require.shape("targets", targets, logits.shape[:-1], "that of the logits without their last axis")
     counted = targets != NOT_COUNTED

@@ -73,11 +73,6 @@ class DecoderLayer(DecoderWeights):
         (…, L, D) ndarray
             In the dtype of `x` (integers: float64); 16-bit ones are computed in float32.
 
-        Raises
-        ------
-        ValueError
-            If a shape does not fit, an entry is not finite, or `causal` is not a bool.
-
         Examples
         --------
         >>> x = np.ones((3, 8))
@@ -107,11 +102,6 @@ class DecoderLayer(DecoderWeights):
         list of Step
             x, norm1, q, k, v, q_rotated, k_rotated, scores, weights, mixed, attention, U, norm2, gate (after
             SiLU), up, product, ffn, Y.  Only a trace holds scores and weights, L·L numbers for each head.
-
-        Raises
-        ------
-        ValueError
-            As a call of the layer does.
 
         Examples
         --------

@@ -31,11 +31,6 @@ def streams(
     -------
     (layers + 1, …, L, D) ndarray
 
-    Raises
-    ------
-    ValueError
-        As `decoder_walk.walk` does.
-
     Examples
     --------
     >>> streams([], np.ones((3, 8)), StackConfig(vocab_size=5, n_layers=1, d_model=8, n_heads=2, d_ff=16)).shape
@@ -74,11 +69,6 @@ def spread(
     -------
     (layers + 1, L, D) ndarray
 
-    Raises
-    ------
-    ValueError
-        If there is no such token, `change` does not fit, or as `streams` does.
-
     Examples
     --------
     >>> config = StackConfig(vocab_size=5, n_layers=1, d_model=8, n_heads=2, d_ff=16)
@@ -113,11 +103,6 @@ def leak(moved: ArrayLike, token: int) -> float:
     -------
     float
         0 too for token 0, which has none before it.
-
-    Raises
-    ------
-    ValueError
-        If there is no such token.
 
     Examples
     --------

@@ -99,11 +99,6 @@ def random_layer(config: StackConfig, *, std: float = 0.02, seed: int = 0) -> di
     -------
     dict of str to ndarray
 
-    Raises
-    ------
-    ValueError
-        If `std` or `seed` is negative.
-
     Examples
     --------
     >>> config = StackConfig(vocab_size=5, n_layers=1, d_model=8, n_heads=2, d_ff=16)

@@ -72,11 +72,6 @@ def visible(sees: str, L: int) -> NDArray[np.bool_]:
     -------
     (L, L) ndarray of bool
 
-    Raises
-    ------
-    ValueError
-        If `sees` is unknown or `L` is less than 1.
-
     Examples
     --------
     >>> visible("one ahead", 3).astype(int)
@@ -118,12 +113,6 @@ def walk(weights: Mapping[str, NDArray], x: ArrayLike, config: StackConfig, *, s
         gate (activated), up, product, ffn, Y.  Without RoPE the rotated ones are missing; a plain feed-forward layer
         has one hidden tensor in place of gate, up and product; post has sum1 before U and sum2 before Y instead of
         norm1 and norm2.
-
-    Raises
-    ------
-    ValueError
-        If a weight is missing, not finite or of another shape, `x` does not fit, or the kind of layer is not among
-        these.
 
     References
     ----------

@@ -62,11 +62,6 @@ class DecoderWeights:
     eps : float
         ε of both norms.
 
-    Raises
-    ------
-    ValueError
-        If shapes do not fit each other, dtypes differ, or an entry is not finite.
-
     Notes
     -----
     Weights keep their dtype and memory, except that 16-bit ones are widened to float32 once, here.

@@ -1,6 +1,6 @@
-"""The feed-forward layer: plain, and gated (GLU and its kin, of which SwiGLU is today's usual one).
+"""The feed-forward layer: plain, and gated (GLU and its family, of which SwiGLU is today's usual one).
 
-It acts on each position by itself: no entry of the sequence sees another here.
+It acts on each position separately: no entry of the sequence sees another here.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,14 +26,10 @@ class Gated(NamedTuple):
 
     Attributes
     ----------
-    pre : ndarray, shape (..., F)
-        x·W_gate, what the activation is applied to.
-    gate : ndarray, shape (..., F)
-        The activation of it.
-    up : ndarray, shape (..., F)
-        x·W_up, the content.
-    hidden : ndarray, shape (..., F)
-        Gate times content, channel by channel.
+    pre : ndarray, shape (..., F); x·W_gate, what the activation is applied to
+    gate : ndarray, shape (..., F); the activation of it
+    up : ndarray, shape (..., F); x·W_up, the content
+    hidden : ndarray, shape (..., F); gate times content, channel by channel
     """
 
     pre: NDArray
@@ -58,14 +54,11 @@ def ffn(
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.
     w_in : array_like, shape (D, F)
-    w_out : array_like, shape (F, D)
-        The output may have another width than the input.
+    w_out : array_like, shape (F, D); the output may have another width than the input
     b_in : array_like, shape (F,), optional
     b_out : array_like, shape (D,), optional
-    activation : function
-        Takes and returns an array of one shape.
+    activation : function; takes and returns an array of one shape
 
     Returns
     -------
@@ -75,8 +68,7 @@ def ffn(
     Raises
     ------
     ValueError
-        If an argument is not finite, if shapes do not fit, or if a product overflows (that of `x`, or of the
-        hidden layer, named ``hidden``).
+        If a product overflows, that of `x` or of the hidden layer, named ``hidden``.
 
     References
     ----------
@@ -116,23 +108,14 @@ def glu(
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.
     w_gate, w_up : array_like, shape (D, F)
-    w_down : array_like, shape (F, D)
-        The output may have another width than the input.
-    activation : function
-        Takes and returns an array of one shape.
+    w_down : array_like, shape (F, D); the output may have another width than the input
+    activation : function; takes and returns an array of one shape
 
     Returns
     -------
     ndarray, shape (..., D)
         In the dtype of `x` (integers: float64); float16 and bfloat16 are computed in float32 and rounded once.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not finite, if shapes do not fit, or if a product overflows (that of `x`, or of the
-        hidden layer, named ``hidden``).
 
     References
     ----------
@@ -161,20 +144,12 @@ def gated(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, *, activation: Activ
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.
     w_gate, w_up : array_like, shape (D, F)
-    activation : function
-        Takes and returns an array of one shape.
+    activation : function; takes and returns an array of one shape
 
     Returns
     -------
-    Gated
-        In the dtype that `x` is computed in.
-
-    Raises
-    ------
-    ValueError
-        As for `glu`.
+    Gated : in the dtype that `x` is computed in
 
     Examples
     --------
@@ -204,19 +179,12 @@ def swiglu(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, w_down: ArrayLike) 
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.
     w_gate, w_up : array_like, shape (D, F)
     w_down : array_like, shape (F, D)
 
     Returns
     -------
-    ndarray, shape (..., D)
-        As for `glu`.
-
-    Raises
-    ------
-    ValueError
-        As for `glu`.
+    ndarray, shape (..., D); as for `glu`
 
     References
     ----------
@@ -279,8 +247,7 @@ class GateCounts(NamedTuple):
     ----------
     negative, above_one : float
         Which part of the gates is below 0, and above 1: outside what a probability can be.
-    lowest, highest : float
-        The extremes.
+    lowest, highest : float; the extremes
     share_above_one : float
         Which part of the sum of all squares is due to the gates above 1; NaN where every gate is 0.
     """
@@ -297,18 +264,11 @@ def count_gates(gates: ArrayLike) -> GateCounts:
 
     Parameters
     ----------
-    gates : array_like, shape (...)
-        Gates after the activation.
+    gates : array_like, shape (...); gates after the activation
 
     Returns
     -------
-    GateCounts
-        Over all entries.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite.
+    GateCounts : over all entries
 
     Examples
     --------
@@ -333,19 +293,12 @@ def fractions_in_bins(values: ArrayLike, edges: ArrayLike) -> NDArray[np.float64
     Parameters
     ----------
     values : array_like, shape (...)
-        Finite numbers.
     edges : array_like, shape (N + 1,)
         Edges of the bins, rising.  A bin holds its left edge and not its right one.
 
     Returns
     -------
-    ndarray, shape (N,)
-        Float64; their sum is 1.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, `edges` has not one axis of at least two entries, or it does not rise.
+    ndarray, shape (N,); float64; their sum is 1
 
     Examples
     --------

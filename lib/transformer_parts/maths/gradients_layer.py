@@ -49,11 +49,6 @@ def layer_backward(
     gradients : dict of str to ndarray
         By the names of `weights`.
 
-    Raises
-    ------
-    ValueError
-        If an entry is not finite or a shape does not fit.
-
     Examples
     --------
     >>> from transformer_parts.maths.stack_config import shapes

@@ -31,19 +31,11 @@ def standard_draws(config: StackConfig, seed: int | np.random.Generator = 0) -> 
     Parameters
     ----------
     config : StackConfig
-        The decoder.
-    seed : int or numpy Generator
-        The same integer gives the same draws.
+    seed : int or numpy Generator; the same integer gives the same draws
 
     Returns
     -------
-    dict of str to ndarray
-        By the names of `stack_config.shapes`, matrices only.
-
-    Raises
-    ------
-    ValueError
-        If `seed` is a negative number or no integer.
+    dict of str to ndarray; by the names of `stack_config.shapes`, matrices only
 
     Examples
     --------
@@ -74,26 +66,16 @@ def initial_weights(
     Parameters
     ----------
     config : StackConfig
-        The decoder.
     scheme, std, residual_scaling
         How wide each matrix is drawn, see `standard_deviations`.  Every scheme draws from a normal distribution.
-    seed : int or numpy Generator
-        The same integer gives the same weights.
+    seed : int or numpy Generator; the same integer gives the same weights
     draws : mapping of str to ndarray, optional
         Take these `standard_draws` (of this depth or a greater one) instead of drawing.
-    dtype : dtype
-        float32 or float64.
+    dtype : dtype; float32 or float64
 
     Returns
     -------
-    dict of str to ndarray
-        By the names of `stack_config.shapes`; gains are 1, biases 0.
-
-    Raises
-    ------
-    ValueError
-        For an unknown scheme or dtype, a negative `std` or `seed`, a `residual_scaling` that is not a bool, or
-        `draws` of other sizes.
+    dict of str to ndarray; by the names of `stack_config.shapes`; gains are 1, biases 0
 
     Examples
     --------
@@ -124,15 +106,12 @@ def narrowed(weights: Mapping[str, NDArray], config: StackConfig) -> dict[str, N
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        Of `initial_weights`.
+    weights : mapping of str to ndarray; of `initial_weights`
     config : StackConfig
-        The decoder.
 
     Returns
     -------
-    dict of str to ndarray
-        The same arrays, but for the narrower ones.
+    dict of str to ndarray; the same arrays, but for the narrower ones
 
     Examples
     --------
@@ -159,17 +138,11 @@ def xavier_std(fan_in: int, fan_out: int) -> float:
 
     Parameters
     ----------
-    fan_in, fan_out : int
-        Inputs and outputs of the matrix.
+    fan_in, fan_out : int; inputs and outputs of the matrix
 
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError
-        If a size is not a positive integer.
 
     References
     ----------
@@ -191,19 +164,13 @@ def kaiming_std(fan_in: int, gain: float = math.sqrt(2)) -> float:
 
     Parameters
     ----------
-    fan_in : int
-        Inputs of the matrix.
+    fan_in : int; inputs of the matrix
     gain : float
         g: √2 makes up for a ReLU, which takes away half of the mean square; 1 is right where nothing does.
 
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError
-        If `fan_in` is not a positive integer or `gain` not a positive number.
 
     References
     ----------
@@ -238,17 +205,11 @@ def residual_factor(n_layers: int) -> float:
 
     Parameters
     ----------
-    n_layers : int
-        L.
+    n_layers : int; L
 
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError
-        If `n_layers` is not a positive integer.
 
     References
     ----------
@@ -271,25 +232,17 @@ def standard_deviations(
     Parameters
     ----------
     config : StackConfig
-        The decoder.
-    scheme : {"normal", "xavier", "kaiming"}
-        N(0, std²), Xavier or Kaiming for the matrices of the layers.
+    scheme : {"normal", "xavier", "kaiming"}; N(0, std²), Xavier or Kaiming for the matrices of the layers
     std : float
-        Of the scheme "normal"; also of the embedding and the head in every scheme (a lookup has no fan-in, and a
-        tied head is the embedding).
+        Of the scheme "normal"; also of the embedding and the head in every scheme (a lookup has no fan-in, and a tied
+        head is the embedding).
     residual_scaling : bool
         Narrow for depth.  Pre-norm, post-norm and sandwich: `residual_factor` on the last matrix of each branch.
         DeepNorm: its β = (8L)^(−1/4) on the values, the output projection and the feed-forward matrices.
 
     Returns
     -------
-    dict of str to float
-        By the names of `stack_config.shapes`, matrices only.
-
-    Raises
-    ------
-    ValueError
-        For an unknown scheme, a negative `std`, or a `residual_scaling` that is not a bool.
+    dict of str to float; by the names of `stack_config.shapes`, matrices only
 
     References
     ----------
@@ -315,23 +268,7 @@ def standard_deviations(
 
 
 def narrowing(config: StackConfig) -> dict[str, float]:
-    """Return the factors by which depth narrows the draw, by the last part of a matrix's name.
-
-    Parameters
-    ----------
-    config : StackConfig
-        The decoder.
-
-    Returns
-    -------
-    dict of str to float
-        Matrices that are left alone are not in it.
-
-    Examples
-    --------
-    >>> narrowing(StackConfig(vocab_size=5, n_layers=8, d_model=8, n_heads=2, d_ff=16))["w_down"]
-    0.25
-    """
+    """Return the factors by which depth narrows the draw, by the last part of a matrix's name; 1 for all others."""
     if config.placement != "deepnorm":
         return dict.fromkeys(RESIDUAL_PROJECTIONS, residual_factor(config.n_layers))
     _, beta = norm_placement.deepnorm_alpha_beta(config.n_layers)

@@ -15,19 +15,12 @@ def windowed_keys(length: int, window: int | None = None) -> int:
 
     Parameters
     ----------
-    length : int
-        L.
-    window : int, optional
-        w, the query's own key among them; L if not given.
+    length : int; L
+    window : int, optional; w, the query's own key among them; L if not given
 
     Returns
     -------
     int
-
-    Raises
-    ------
-    ValueError
-        If a number is not a positive integer.
 
     References
     ----------
@@ -44,57 +37,20 @@ def windowed_keys(length: int, window: int | None = None) -> int:
 
 
 def prefill_attention_flops(config: DecoderConfig, length: int, window: int | None = None) -> int:
-    """Return the operations of attention over a whole sequence, 4·n_layers·H·K for each pair of query and key.
-
-    Parameters
-    ----------
-    config : DecoderConfig
-        Sizes.
-    length : int
-        Tokens.
-    window : int, optional
-        As in `windowed_keys`, in every layer.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ValueError
-        As `windowed_keys` and `budget.cost.flops_per_token` do.
-
-    Examples
-    --------
-    >>> config = DecoderConfig(d_model=4096, n_layers=32, n_heads=32, n_kv_heads=8, d_ff=14336, vocab_size=128256)
-    >>> f"{prefill_attention_flops(config, 131072):.4e}"
-    '4.5036e+15'
-    """
+    """Return the operations of attention over a whole sequence, 4·n_layers·H·K for each pair of query and key."""
     return flops_per_token(config, 1).attention * windowed_keys(length, window)
 
 
 @dataclass(frozen=True)
 class LongContextCost:
-    """What a decoder costs at one length of the context.
+    """What a decoder costs at one length of the context."""
 
-    Attributes
-    ----------
-    weight_bytes, cache_bytes : int
-        Of all parameters, and of the keys and values.
-    weight_flops, attention_flops : int
-        Of the whole prompt: the products with weights, and attention.
-    prefill_seconds : float
-        Operations over the machine's: the least the prompt takes.
-    token_seconds : float
-        Bytes of weights and cache over the machine's bandwidth: the least one new token takes.
-    """
-
-    weight_bytes: int
+    weight_bytes: int  # weight_bytes, cache_bytes: of all parameters, and of the keys and values
     cache_bytes: int
-    weight_flops: int
+    weight_flops: int  # weight_flops, attention_flops: of the whole prompt: the products with weights, and attention
     attention_flops: int
-    prefill_seconds: float
-    token_seconds: float
+    prefill_seconds: float  # operations over the machine's: the least the prompt takes
+    token_seconds: float  # bytes of weights and cache over the machine's bandwidth: the least one new token takes
 
     @property
     def attention_share(self) -> float:
@@ -123,24 +79,15 @@ def long_context_cost(
     Parameters
     ----------
     config : DecoderConfig
-        Sizes.
-    length : int
-        Tokens of the prompt, and in the cache.
-    window : int, optional
-        Keys that a query sees in every layer; the cache then keeps no more.
-    weight_bits, cache_bits : float
-        Bits of a weight and of a cached number; scales of quantisation come on top.
+    length : int; tokens of the prompt, and in the cache
+    window : int, optional; keys that a query sees in every layer; the cache then keeps no more
+    weight_bits, cache_bits : float; bits of a weight and of a cached number; scales of quantisation come on top
     flops_per_second, bytes_per_second : float
         The machine's; the defaults are of the size of a present accelerator's.
 
     Returns
     -------
     LongContextCost
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
 
     References
     ----------

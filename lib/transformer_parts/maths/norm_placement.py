@@ -1,7 +1,6 @@
 """Where the norm goes: the four ways to put norms around a branch of the residual stream.
 
-A branch F is attention or the feed-forward layer.  Each function takes F and its norms as functions of one array;
-`norm_placement` has their backward passes.
+A branch F is attention or the feed-forward layer.  Each function takes F and its norms as functions of one array.
 """
 
 from collections.abc import Callable
@@ -37,19 +36,12 @@ def pre_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        The residual stream.
-    branch, norm : function
-        F and its norm.
+    x : array_like, shape (..., D); the residual stream
+    branch, norm : function; F and its norm
 
     Returns
     -------
     ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `x` holds no real numbers, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -71,19 +63,12 @@ def post_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        The residual stream.
-    branch, norm : function
-        F and the norm.
+    x : array_like, shape (..., D); the residual stream
+    branch, norm : function; F and the norm
 
     Returns
     -------
     ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `x` holds no real numbers, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -106,19 +91,12 @@ def sandwich_norm(x: ArrayLike, branch: Part, norm: Part, norm_out: Part) -> NDA
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        The residual stream.
-    branch, norm, norm_out : function
-        F, the norm before it and the norm after it.
+    x : array_like, shape (..., D); the residual stream
+    branch, norm, norm_out : function; F, the norm before it and the norm after it
 
     Returns
     -------
     ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `x` holds no real numbers, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -142,21 +120,13 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        The residual stream.
-    branch, norm : function
-        F and the norm.
-    alpha : float
-        α > 0; with α = 1 this is `post_norm`, and DeepNorm takes that of `deepnorm_alpha_beta`.
+    x : array_like, shape (..., D); the residual stream
+    branch, norm : function; F and the norm
+    alpha : float; α > 0; with α = 1 this is `post_norm`, and DeepNorm takes that of `deepnorm_alpha_beta`
 
     Returns
     -------
     ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `x` holds no real numbers, `alpha` is not above 0, a part is no function, or its result has another shape.
 
     References
     ----------
@@ -172,18 +142,10 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
 
 
 class DeepNormFactors(NamedTuple):
-    """DeepNorm's two factors.
+    """DeepNorm's two factors."""
 
-    Attributes
-    ----------
-    alpha : float
-        What the stream is multiplied by at every norm.
-    beta : float
-        What the initial w_v, w_o and feed-forward weights (Xavier's) are multiplied by; w_q and w_k are not.
-    """
-
-    alpha: float
-    beta: float
+    alpha: float  # what the stream is multiplied by at every norm
+    beta: float  # what the initial w_v, w_o and feed-forward weights (Xavier's) are multiplied by; w_q and w_k are not
 
 
 def deepnorm_alpha_beta(n_layers: int) -> DeepNormFactors:
@@ -193,17 +155,11 @@ def deepnorm_alpha_beta(n_layers: int) -> DeepNormFactors:
 
     Parameters
     ----------
-    n_layers : int
-        N; each layer has two branches.
+    n_layers : int; N; each layer has two branches
 
     Returns
     -------
     DeepNormFactors
-
-    Raises
-    ------
-    ValueError
-        If `n_layers` is not an integer of at least 1.
 
     References
     ----------
@@ -228,127 +184,32 @@ def applied(name: str, part: Part, x: NDArray) -> NDArray:
 
 
 def pre_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part) -> NDArray:
-    r"""Return the gradient at the input of `pre_norm`: that of the output, and what comes through the branch.
+    """Return the gradient (…, D) at the input of `pre_norm`: that of the output, and what comes through the branch.
 
-    .. math:: \bar x = \bar y + J_\text{Norm}^\top J_F^\top\, \bar y
-
-    The first term is why gradients reach the first layer of any depth.
-
-    Parameters
-    ----------
-    grad : array_like, shape (..., D)
-        Gradient of the loss with respect to the output.
-    branch_backward, norm_backward : function
-        Turn the gradient at the part's output into that at its input, where the forward pass had them.
-
-    Returns
-    -------
-    ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `grad` holds no real numbers, a part is no function, or its result has another shape.
-
-    Examples
-    --------
-    >>> pre_norm_backward([1.0, 0.0], lambda g: 2 * g, lambda g: g / 5).tolist()
-    [1.4, 0.0]
+    With ȳ the gradient `grad` at the output, it is ȳ + J_Normᵀ·J_Fᵀ·ȳ; the first term is why gradients reach the first
+    layer of any depth.  `branch_backward` and `norm_backward` multiply by J_Fᵀ and J_Normᵀ: each turns the gradient at
+    the output of its part into that at its input.
     """
     grad = require.floating("grad", grad)
     return grad + applied("norm_backward", norm_backward, applied("branch_backward", branch_backward, grad))
 
 
 def post_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part) -> NDArray:
-    r"""Return the gradient at the input of `post_norm`: every path leads through the norm.
-
-    .. math:: \bar x = (I + J_F^\top)\, J_\text{Norm}^\top\, \bar y
-
-    Parameters
-    ----------
-    grad : array_like, shape (..., D)
-        Gradient of the loss with respect to the output.
-    branch_backward, norm_backward : function
-        Turn the gradient at the part's output into that at its input, where the forward pass had them.
-
-    Returns
-    -------
-    ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `grad` holds no real numbers, a part is no function, or its result has another shape.
-
-    Examples
-    --------
-    >>> post_norm_backward([1.0, 0.0], lambda g: g, lambda g: g / 10).tolist()
-    [0.2, 0.0]
-    """
+    """Return the gradient at the input of `post_norm`, (I + J_Fᵀ)·J_Normᵀ·ȳ: every path leads through the norm."""
     return deep_norm_backward(grad, branch_backward, norm_backward, 1.0)
 
 
 def sandwich_norm_backward(
     grad: ArrayLike, branch_backward: Part, norm_backward: Part, norm_out_backward: Part
 ) -> NDArray:
-    r"""Return the gradient at the input of `sandwich_norm`.
-
-    .. math:: \bar x = \bar y + J_\text{Norm}^\top J_F^\top J_\text{out}^\top\, \bar y
-
-    Parameters
-    ----------
-    grad : array_like, shape (..., D)
-        Gradient of the loss with respect to the output.
-    branch_backward, norm_backward, norm_out_backward : function
-        Turn the gradient at the part's output into that at its input, where the forward pass had them.
-
-    Returns
-    -------
-    ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `grad` holds no real numbers, a part is no function, or its result has another shape.
-
-    Examples
-    --------
-    >>> sandwich_norm_backward([1.0, 0.0], lambda g: 100 * g, lambda g: g / 5, lambda g: g / 100).tolist()
-    [1.2, 0.0]
-    """
+    """Return the gradient at the input of `sandwich_norm`, ȳ + J_Normᵀ·J_Fᵀ·J_outᵀ·ȳ."""
     grad = require.floating("grad", grad)
     inner = applied("branch_backward", branch_backward, applied("norm_out_backward", norm_out_backward, grad))
     return grad + applied("norm_backward", norm_backward, inner)
 
 
 def deep_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part, alpha: float) -> NDArray:
-    r"""Return the gradient at the input of `deep_norm`.
-
-    .. math:: \bar x = (\alpha I + J_F^\top)\, J_\text{Norm}^\top\, \bar y
-
-    Parameters
-    ----------
-    grad : array_like, shape (..., D)
-        Gradient of the loss with respect to the output.
-    branch_backward, norm_backward : function
-        Turn the gradient at the part's output into that at its input, where the forward pass had them.
-    alpha : float
-        As in the forward pass.
-
-    Returns
-    -------
-    ndarray, shape (..., D)
-
-    Raises
-    ------
-    ValueError
-        If `grad` holds no real numbers, `alpha` is not above 0, a part is no function, or its result has another shape.
-
-    Examples
-    --------
-    >>> deep_norm_backward([1.0, 0.0], lambda g: g, lambda g: g / 20, 3.0).tolist()
-    [0.2, 0.0]
-    """
+    """Return the gradient at the input of `deep_norm`, (α·I + J_Fᵀ)·J_Normᵀ·ȳ."""
     grad, alpha = require.floating("grad", grad), require.number("alpha", alpha, above=0)
     inner = applied("norm_backward", norm_backward, grad)
     return alpha * inner + applied("branch_backward", branch_backward, inner)

@@ -1,9 +1,9 @@
 """LayerNorm and RMSNorm over the last axis, as fast as memory allows.
 
 Both run through blocks of rows small enough that every pass after the first finds its data in the cache.
-A row's statistic, needed anyway, also tells whether the row is sound: NaN, infinity, overflow and underflow
-of the squares all show in it, so that the entries themselves are looked at only where something is wrong.
-A row's result is the same to the last bit whatever rows are beside it.
+A row's statistic, needed anyway, also shows whether the row is valid: NaN, infinity, overflow and underflow of the
+squares all show in it, so that the entries themselves are checked only where something is wrong.  A row's result does
+not depend on the other rows, to the last bit.
 """
 
 from collections.abc import Iterator
@@ -26,23 +26,16 @@ def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-6) -
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.  float16 and bfloat16 are computed in float32, the product with γ included, and
-        rounded once.
-    weight : array_like, shape (D,), optional
-        The gain γ; ones if not given.
+        Finite numbers.  float16 and bfloat16 are computed in float32, the product with γ included, and rounded once.
+    weight : array_like, shape (D,), optional; the gain γ; ones if not given
     eps : float
         ε > 0, in units of x².  It is never rounded to zero, so a row of zeros stays zero for any ε.
 
     Returns
     -------
     ndarray, shape (..., D)
-        In the dtype of `x` (integers: float64).  Where the product with γ exceeds that dtype it is infinite, and
-        NumPy warns.
-
-    Raises
-    ------
-    ValueError
-        If `x` or `weight` is not finite or a shape does not fit, or `eps` is not above 0.
+        In the dtype of `x` (integers: float64).  Where the product with γ exceeds that dtype it is infinite, and NumPy
+        warns.
 
     Notes
     -----
@@ -63,7 +56,7 @@ def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-6) -
     y, width = np.empty(x.shape, x.dtype), np.float64(x.shape[-1])  # float64, and with it each row's statistic
     for rows, out in _blocks(x, y):
         with np.errstate(over="ignore", invalid="ignore"):
-            total = np.vecdot(rows, rows) / width + eps
+            total = np.vecdot(rows, rows) / width + eps  # one number a row
             np.multiply(rows, _column(1 / np.sqrt(total), rows), out=out)
         doubtful = _outside(total, rows.dtype)
         if doubtful.any():
@@ -81,27 +74,20 @@ def layer_norm(
     .. math:: y_i = \frac{x_i - \mu}{\sqrt{\sigma^2 + \varepsilon}}\, \gamma_i + \beta_i, \qquad
               \mu = \tfrac1D \sum_j x_j, \quad \sigma^2 = \tfrac1D \sum_j (x_j - \mu)^2
 
-    The variance is the biased one (1/D, not 1/(D−1)).  Each position is normalised by itself, in training and
+    The variance is the biased one (1/D, not 1/(D−1)).  Each position is normalised separately, in training and
     in inference alike; there are no running averages.
 
     Parameters
     ----------
     x : array_like, shape (..., D)
         Finite numbers.  float16 and bfloat16 are computed in float32 and rounded once.
-    weight, bias : array_like, shape (D,), optional
-        The gain γ and the shift β; ones and zeros if not given.
+    weight, bias : array_like, shape (D,), optional; the gain γ and the shift β; ones and zeros if not given
     eps : float
         ε > 0, in units of x².  A row of equal entries gives exactly β, for any ε.
 
     Returns
     -------
     ndarray, shape (..., D)
-        In the dtype of `x` (integers: float64).
-
-    Raises
-    ------
-    ValueError
-        If `x`, `weight` or `bias` is not finite or a shape does not fit, or `eps` is not above 0.
 
     References
     ----------
@@ -116,7 +102,7 @@ def layer_norm(
     weight, bias = _per_channel("weight", weight, x), _per_channel("bias", bias, x)
     y, width = np.empty(x.shape, x.dtype), np.float64(x.shape[-1])
     ones = np.ones(x.shape[-1], require.compute_dtype(x.dtype))
-    least_spread = np.sqrt(np.finfo(ones.dtype).eps)  # beside a mean of 1; less may be the mean's rounding
+    least_spread = np.sqrt(np.finfo(ones.dtype).eps)  # for a mean of 1; less may be the mean's rounding
     for rows, out in _blocks(x, y):
         with np.errstate(over="ignore", invalid="ignore"):
             mean = np.vecdot(rows, ones) / width
@@ -166,7 +152,7 @@ def _column(statistic: NDArray, rows: NDArray) -> NDArray:
 
 
 def _outside(total: NDArray, dtype: np.dtype) -> NDArray:
-    """Tell which rows' statistic + ε is NaN, overflowed, or so small that squares may have vanished."""
+    """Return which rows' statistic + ε is NaN, overflowed, or so small that squares may have vanished."""
     limits = np.finfo(dtype)
     return ~((total >= limits.tiny / limits.eps) & (total <= limits.max))
 
@@ -200,8 +186,7 @@ class Moments(NamedTuple):
 
     Attributes
     ----------
-    mean, rms, std : ndarray, shape (...)
-        μ, RMS and the biased (1/D) standard deviation σ, float64.
+    mean, rms, std : ndarray, shape (...); μ, RMS and the biased (1/D) standard deviation σ, float64
     """
 
     mean: NDArray[np.float64]
@@ -223,18 +208,11 @@ def moments(x: ArrayLike) -> Moments:
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        Finite numbers, of any size: the squares are taken of rows scaled to about 1.
+    x : array_like, shape (..., D); finite numbers, of any size: the squares are taken of rows scaled to about 1
 
     Returns
     -------
-    Moments
-        Three arrays of shape (...), float64.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite or has no last axis.
+    Moments : three arrays of shape (...), float64
 
     References
     ----------
@@ -263,17 +241,10 @@ def center(x: ArrayLike) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (..., D)
-        Finite numbers.
 
     Returns
     -------
     ndarray, shape (..., D)
-        In the dtype of `x` (integers: float64).
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite or has no last axis.
 
     Examples
     --------
@@ -293,18 +264,11 @@ def angle(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    x, y : array_like, shape (..., D)
-        Finite numbers; leading axes broadcast.
+    x, y : array_like, shape (..., D); finite numbers; leading axes broadcast
 
     Returns
     -------
-    ndarray, shape (...)
-        From 0 to π; NaN where a vector is zero and so has no direction.
-
-    Raises
-    ------
-    ValueError
-        If `x` or `y` is not finite or their shapes do not fit.
+    ndarray, shape (...); from 0 to π; NaN where a vector is zero and so has no direction
 
     References
     ----------
@@ -330,24 +294,15 @@ def rms_norm_cast_first(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, d
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        Rounded to `dtype` first, as the layer receives it.
-    weight : array_like, shape (D,)
-        γ, rounded to `dtype` as it is stored.
-    eps : float
-        ε > 0.
+    x : array_like, shape (..., D); rounded to `dtype` first, as the layer receives it
+    weight : array_like, shape (D,); γ, rounded to `dtype` as it is stored
+    eps : float; ε > 0
     dtype : {"bfloat16", "float16", "float32"}
         The format the model runs in.  Normalising is done in float32.
 
     Returns
     -------
-    ndarray, shape (..., D)
-        Values of `dtype`, held as float32.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not finite (in `dtype`) or a shape does not fit.
+    ndarray, shape (..., D); values of `dtype`, held as float32
 
     See Also
     --------
@@ -372,25 +327,16 @@ def rms_norm_cast_last(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, dt
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        Rounded to `dtype` first, as the layer receives it.
+    x : array_like, shape (..., D); rounded to `dtype` first, as the layer receives it
     weight : array_like, shape (D,)
         w = γ − 1, rounded to `dtype` as it is stored: weights near 0 are finer than gains near 1, and weight decay
         pulls the gain to 1 instead of to 0.
-    eps : float
-        ε > 0.
-    dtype : {"bfloat16", "float16", "float32"}
-        The format the model runs in.
+    eps : float; ε > 0
+    dtype : {"bfloat16", "float16", "float32"}; the format the model runs in
 
     Returns
     -------
-    ndarray, shape (..., D)
-        Values of `dtype`, held as float32.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not finite (in `dtype`) or a shape does not fit.
+    ndarray, shape (..., D); values of `dtype`, held as float32
 
     See Also
     --------
@@ -417,23 +363,16 @@ def mean_square_in(x: ArrayLike, dtype: str, *, accumulator: str | None = None) 
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        Rounded to `dtype` first.
+    x : array_like, shape (..., D); rounded to `dtype` first
     dtype : {"bfloat16", "float16", "float32"}
         The format of the squares, and of the sum (taken from left to right) and the mean.
     accumulator : {"bfloat16", "float16", "float32"}, optional
-        The format of the sum, if another.  Libraries sum 16-bit numbers in float32, which cures the sum and not
-        the squares.
+        The format of the sum, if another.  Libraries sum 16-bit numbers in float32, which cures the sum and not the
+        squares.
 
     Returns
     -------
-    ndarray, shape (...)
-        Values of `dtype`, held as float32; infinite where the format overflows.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite (in `dtype`) or a format is another.
+    ndarray, shape (...); values of `dtype`, held as float32; infinite where the format overflows
 
     Examples
     --------
@@ -457,23 +396,14 @@ def rms_norm_in(x: ArrayLike, dtype: str, eps: float = 1e-6, *, accumulator: str
 
     Parameters
     ----------
-    x : array_like, shape (..., D)
-        Rounded to `dtype` first.
+    x : array_like, shape (..., D); rounded to `dtype` first
     dtype : {"bfloat16", "float16", "float32"}
-    eps : float
-        ε > 0, rounded to `dtype`.
-    accumulator : {"bfloat16", "float16", "float32"}, optional
-        As for `mean_square_in`.
+    eps : float; ε > 0, rounded to `dtype`
+    accumulator : {"bfloat16", "float16", "float32"}, optional; as for `mean_square_in`
 
     Returns
     -------
-    ndarray, shape (..., D)
-        Values of `dtype`, held as float32; NaN for a row of zeros whose ε vanished.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite (in `dtype`), a format is another, or `eps` is not above 0.
+    ndarray, shape (..., D); values of `dtype`, held as float32; NaN for a row of zeros whose ε vanished
 
     Examples
     --------

@@ -23,22 +23,13 @@ def sinusoidal(seq_len: int, d_model: int, base: float = 10000.0) -> NDArray[np.
 
     Parameters
     ----------
-    seq_len : int
-        L.
-    d_model : int
-        D, even.
-    base : float
-        Above 0; the wavelengths run from 2π towards 2π·base.
+    seq_len : int; L
+    d_model : int; D, even
+    base : float; above 0; the wavelengths run from 2π towards 2π·base
 
     Returns
     -------
-    (L, D) ndarray
-        To be added to embeddings (…, L, D).
-
-    Raises
-    ------
-    ValueError
-        If `seq_len` is no positive integer, `d_model` no positive even one, or `base` not above 0.
+    (L, D) ndarray; to be added to embeddings (…, L, D)
 
     References
     ----------
@@ -59,19 +50,11 @@ def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> 
     Parameters
     ----------
     positions : (…) array_like
-        Finite numbers.
-    d_model, base
-        As for `sinusoidal`.
+    d_model, base : as for `sinusoidal`
 
     Returns
     -------
-    (…, D) ndarray
-        Float64, whatever the dtype of the positions is.
-
-    Raises
-    ------
-    ValueError
-        If a position is not finite, or as for `sinusoidal`.
+    (…, D) ndarray; float64
 
     References
     ----------
@@ -85,7 +68,7 @@ def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> 
     """
     frequencies = _frequencies(d_model, base)
     positions = require.array("positions", positions, min_ndim=0).astype(np.float64)
-    angles = positions[..., None] * frequencies
+    angles = positions[..., None] * frequencies  # (…, D/2)
     table = np.empty((*positions.shape, d_model))
     np.sin(angles, out=table[..., 0::2])
     np.cos(angles, out=table[..., 1::2])
@@ -93,7 +76,7 @@ def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> 
 
 
 def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> NDArray[np.float64]:
-    r"""Return the matrix that moves every position's vector on by k: PE[p + k] = M PE[p], whatever p is.
+    r"""Return the matrix that moves every position's vector on by k: PE[p + k] = M PE[p] for every p.
 
     .. math:: \begin{pmatrix} \sin((p+k)\theta_i) \\ \cos((p+k)\theta_i) \end{pmatrix} =
               \begin{pmatrix} \cos k\theta_i & \sin k\theta_i \\ -\sin k\theta_i & \cos k\theta_i \end{pmatrix}
@@ -103,20 +86,12 @@ def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> NDArray[np.fl
 
     Parameters
     ----------
-    k : float
-        Positions to move on; negative: back.
-    d_model, base
-        As for `sinusoidal`.
+    k : float; positions to move on; negative: back
+    d_model, base : as for `sinusoidal`
 
     Returns
     -------
-    (D, D) ndarray
-        Orthogonal; its transpose moves back by k.
-
-    Raises
-    ------
-    ValueError
-        If `k` is not finite, or as for `sinusoidal`.
+    (D, D) ndarray; orthogonal; its transpose moves back by k
 
     References
     ----------
@@ -145,24 +120,14 @@ def shift_error(
 
     Parameters
     ----------
-    matrix : (D, D) array_like
-        Such as ``shift_matrix(k, D)``.
-    k : float
-        Positions to move on.
-    positions : (…) array_like
-        p.
-    d_model, base
-        As for `sinusoidal`.
+    matrix : (D, D) array_like; such as ``shift_matrix(k, D)``
+    k : float; positions to move on
+    positions : (…) array_like; p
+    d_model, base : as for `sinusoidal`
 
     Returns
     -------
-    (…) ndarray
-        max |PE[p + k] − M PE[p]|.
-
-    Raises
-    ------
-    ValueError
-        If `matrix` is not (D, D) or not finite, or as for `sinusoidal_at`.
+    (…) ndarray; max |PE[p + k] − M PE[p]|
 
     References
     ----------
@@ -188,20 +153,12 @@ def shift_inner_product(shifts: ArrayLike, d_model: int, base: float = 10000.0) 
 
     Parameters
     ----------
-    shifts : (…) array_like
-        k.
-    d_model, base
-        As for `sinusoidal`.
+    shifts : (…) array_like; k
+    d_model, base : as for `sinusoidal`
 
     Returns
     -------
-    (…) ndarray
-        At most D/2, the squared length of every vector of the table, which is its value at k = 0.
-
-    Raises
-    ------
-    ValueError
-        If a shift is not finite, or as for `sinusoidal`.
+    (…) ndarray; at most D/2, the squared length of every vector of the table, which is its value at k = 0
 
     References
     ----------
@@ -222,20 +179,12 @@ def lookup(table: ArrayLike, positions: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    table : (L, D) array_like
-        One learned vector for each position from 0 to L − 1; L·D parameters.
-    positions : (…) array_like of int
-        Nothing wraps around: −1 is as far outside as L is.
+    table : (L, D) array_like; one learned vector for each position from 0 to L − 1; L·D parameters
+    positions : (…) array_like of int; nothing wraps around: −1 is as far outside as L is
 
     Returns
     -------
-    (…, D) ndarray
-        In the floating dtype of `table`; a copy.
-
-    Raises
-    ------
-    ValueError
-        If a position is no integer or outside the table, or `table` has no two axes or is not finite.
+    (…, D) ndarray; in the floating dtype of `table`; a copy
 
     References
     ----------

@@ -15,22 +15,12 @@ from transformer_parts.maths import require
 
 
 class Format(NamedTuple):
-    """A binary floating format.
+    """A binary floating format."""
 
-    Attributes
-    ----------
-    bits : int
-        Significant bits, the hidden one counted.
-    min_exponent, max_exponent : int
-        Powers of two of the smallest and the largest normal binade.
-    scalar : type
-        The scalar type of arrays that hold the format itself.
-    """
-
-    bits: int
-    min_exponent: int
+    bits: int  # significant bits, the hidden one counted
+    min_exponent: int  # min_exponent, max_exponent: powers of two of the smallest and the largest normal binade
     max_exponent: int
-    scalar: type[np.generic]
+    scalar: type[np.generic]  # the scalar type of arrays that hold the format itself
 
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -50,21 +40,14 @@ def round_to(x: ArrayLike, dtype: str) -> NDArray:
 
     Parameters
     ----------
-    x : array_like, shape (...)
-        Numbers; infinities stay.
-    dtype : {"bfloat16", "float16", "float32"}
-        8, 11 or 24 significant bits.
+    x : array_like, shape (...); no NaN; infinities stay
+    dtype : {"bfloat16", "float16", "float32"}; 8, 11 or 24 significant bits
 
     Returns
     -------
     ndarray, shape (...)
         Values of the format, held as float32 where `x` is of 32 or 16 bits, else as float64.  Beyond the format's
         largest value they are infinite; below its smallest normal one they are subnormal, then zero.
-
-    Raises
-    ------
-    ValueError
-        If `x` has a NaN or `dtype` is another.
 
     References
     ----------
@@ -92,18 +75,12 @@ def spacing(x: ArrayLike, dtype: str) -> NDArray:
     Parameters
     ----------
     x : array_like, shape (...)
-        Finite numbers; between two values of the format, the distance of those two is returned.
+        Numbers within the format's range; between two values of the format, the distance of those two is returned.
     dtype : {"bfloat16", "float16", "float32"}
 
     Returns
     -------
-    ndarray, shape (...)
-        Powers of two, float64.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite or beyond the format's range, or `dtype` is another.
+    ndarray, shape (...); powers of two, float64
 
     Examples
     --------
@@ -124,31 +101,7 @@ def _ulp_exponent(exact: NDArray, form: Format) -> NDArray:
 
 
 def stored(name: str, x: ArrayLike, dtype: str) -> NDArray:
-    """Return an argument as a model that runs in `dtype` holds it, and refuse what is too large for it.
-
-    Parameters
-    ----------
-    name : str
-        The argument's name, for the message.
-    x : array_like, shape (..., D)
-        Finite numbers.
-    dtype : {"bfloat16", "float16", "float32"}
-
-    Returns
-    -------
-    ndarray, shape (..., D)
-        Values of `dtype`, held as float32.
-
-    Raises
-    ------
-    ValueError
-        If `x` is not finite, before or after rounding, or `dtype` is another.
-
-    Examples
-    --------
-    >>> stored("weight", [257.0], "bfloat16").tolist()
-    [256.0]
-    """
+    """Return the argument `name` as a model running in `dtype` holds it, in float32; refuse too large entries."""
     rounded = round_to(require.array(name, x), dtype).astype(np.float32)
     if not require.all_finite(rounded):
         raise ValueError(f"{name}: got entries too large for {dtype}, want numbers within it")
@@ -161,40 +114,11 @@ PARTS = ("positions", "frequencies", "angles")
 def rounded_angles(
     positions: ArrayLike, inv_freq: ArrayLike, dtype: str, *, rounded: str = "positions"
 ) -> NDArray[np.float64]:
-    r"""Return the angles that RoPE turns by when one of its three parts is held in a floating format.
+    """Return the angles (…, L, P) that RoPE turns by when one of its three parts is held in a floating format.
 
-    .. math::
-        \operatorname{rd}(m)\,\theta_i, \qquad m \operatorname{rd}(\theta_i), \qquad
-        \operatorname{rd}(m\theta_i)
-
-    The other parts are exact (float64).  A rounded position has lost which token it is; a rounded frequency has an
-    error that grows with the position; a rounded angle is off by up to half a unit in its last place.
-
-    Parameters
-    ----------
-    positions : array_like, shape (..., L)
-        m.
-    inv_freq : array_like, shape (P,)
-        θ, radians per position.
-    dtype : {"bfloat16", "float16", "float32"}
-        The format.
-    rounded : {"positions", "frequencies", "angles"}
-        What is held in it.
-
-    Returns
-    -------
-    ndarray, shape (..., L, P)
-        Radians.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or exceeds the format, or a name is unknown.
-
-    Examples
-    --------
-    >>> rounded_angles([256, 257], [1.0], "bfloat16").ravel().tolist()
-    [256.0, 256.0]
+    They are rd(m)·θ, m·rd(θ) or rd(m·θ) for `rounded` = "positions", "frequencies" or "angles"; the other parts are
+    exact (float64).  A rounded position no longer identifies its token; a rounded frequency has an error that grows
+    with the position; a rounded angle is off by up to half a unit in its last place.
     """
     positions = require.array("positions", positions).astype(np.float64)
     frequencies = require.array("inv_freq", inv_freq).astype(np.float64)
@@ -215,18 +139,11 @@ def angle_errors(
 
     Parameters
     ----------
-    positions, inv_freq, dtype, rounded
-        As in `rounded_angles`.
+    positions, inv_freq, dtype, rounded : as in `rounded_angles`
 
     Returns
     -------
-    ndarray, shape (..., L, P)
-        Radians, not below 0.
-
-    Raises
-    ------
-    ValueError
-        As `rounded_angles` does.
+    ndarray, shape (..., L, P); radians, not below 0
 
     Examples
     --------

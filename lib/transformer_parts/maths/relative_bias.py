@@ -26,24 +26,17 @@ __all__ = [
 
 
 def relative_positions(L: int, S: int | None = None) -> NDArray[np.int64]:
-    """Return key position minus query position, j − i, the last query standing where the last key stands.
+    """Return key position minus query position, j − i, the last query aligned with the last key.
 
     Parameters
     ----------
-    L : int
-        Number of queries.
+    L : int; number of queries
     S : int, optional
         Number of keys, at least L; L if not given.  When decoding, S − L keys come from the cache.
 
     Returns
     -------
-    (L, S) ndarray of int
-        Negative for keys before the query.
-
-    Raises
-    ------
-    ValueError
-        If L < 1 or S < L.
+    (L, S) ndarray of int; negative for keys before the query
 
     References
     ----------
@@ -72,22 +65,13 @@ def t5_bias(
 
     Parameters
     ----------
-    table : (num_buckets, H) array_like
-        The learned scalars.
-    L, S : int
-        As for `relative_positions`.
-    bidirectional, max_distance
-        As for `t5_bucket_starts`.
+    table : (num_buckets, H) array_like; the learned scalars
+    L, S : int; as for `relative_positions`
+    bidirectional, max_distance : as for `t5_bucket_starts`
 
     Returns
     -------
-    (H, L, S) ndarray
-        In the floating dtype of `table`.
-
-    Raises
-    ------
-    ValueError
-        If `table` is not finite or has no two axes, or as for the functions named.
+    (H, L, S) ndarray; in the floating dtype of `table`
 
     References
     ----------
@@ -117,18 +101,12 @@ def alibi_slopes(n_heads: int) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    n_heads : int
-        n.
+    n_heads : int; n
 
     Returns
     -------
     (n_heads,) ndarray
         Positive, in the order of the heads; for an n that is no power of two that is not the order of their size.
-
-    Raises
-    ------
-    ValueError
-        If `n_heads` is no positive integer.
 
     References
     ----------
@@ -154,18 +132,11 @@ def single_sequence_slopes(n_heads: int) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    n_heads : int
-        n.
+    n_heads : int; n
 
     Returns
     -------
-    (n_heads,) ndarray
-        From 2^(−8/n) down to 1/256.
-
-    Raises
-    ------
-    ValueError
-        If `n_heads` is no positive integer.
+    (n_heads,) ndarray; from 2^(−8/n) down to 1/256
 
     References
     ----------
@@ -185,18 +156,11 @@ def power_of_two_heads(n_heads: int) -> int:
 
     Parameters
     ----------
-    n_heads : int
-        n.
+    n_heads : int; n
 
     Returns
     -------
-    int
-        p, with p ≤ n < 2p.
-
-    Raises
-    ------
-    ValueError
-        If `n_heads` is no positive integer.
+    int; p, with p ≤ n < 2p
 
     References
     ----------
@@ -219,20 +183,13 @@ def alibi_bias(slopes: ArrayLike, L: int, S: int | None = None) -> NDArray:
 
     Parameters
     ----------
-    slopes : (…, H) array_like
-        m ≥ 0, such as `alibi_slopes`.
-    L, S : int
-        As for `relative_positions`.
+    slopes : (…, H) array_like; m ≥ 0, such as `alibi_slopes`
+    L, S : int; as for `relative_positions`
 
     Returns
     -------
     (…, H, L, S) ndarray
         In the floating dtype of `slopes`.  With a causal mask only j ≤ i is read.
-
-    Raises
-    ------
-    ValueError
-        If a slope is negative or not finite, or as for `relative_positions`.
 
     References
     ----------
@@ -256,18 +213,11 @@ def half_distance(slopes: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    slopes : (…, H) array_like
-        m ≥ 0.
+    slopes : (…, H) array_like; m ≥ 0
 
     Returns
     -------
-    (…, H) ndarray
-        In positions; infinite for a slope of 0.
-
-    Raises
-    ------
-    ValueError
-        If a slope is negative or not finite.
+    (…, H) ndarray; in positions; infinite for a slope of 0
 
     References
     ----------
@@ -305,21 +255,14 @@ def t5_bucket_starts(
     Parameters
     ----------
     num_buckets : int
-        Buckets in all: of both directions, n = num_buckets/2 each, or of the one, n = num_buckets.
+        Buckets in all: of both directions, n = num_buckets/2 each, or of the one, n = num_buckets; n ≥ 2.
     max_distance : int
         M > e.  All distances from M on share the last bucket; it begins before M.
-    bidirectional : bool
-        Whether keys after the query have buckets of their own (an encoder's case).
+    bidirectional : bool; whether keys after the query have buckets of their own (an encoder's case)
 
     Returns
     -------
-    (n,) ndarray of int
-        Two equal numbers tell that the first of the two buckets holds no distance.
-
-    Raises
-    ------
-    ValueError
-        If a direction has fewer than 2 buckets or max_distance is not above its exact ones.
+    (n,) ndarray of int; of two equal numbers the first bucket holds no distance
 
     References
     ----------
@@ -357,8 +300,7 @@ def t5_bucket(
 
     Parameters
     ----------
-    relative_position : array_like of int
-        j − i, of any shape; see `relative_positions`.
+    relative_position : array_like of int; j − i, of any shape; see `relative_positions`
     bidirectional, num_buckets, max_distance
         As for `t5_bucket_starts`.  T5 has 32 and 128; its encoder is bidirectional, its decoder is not.
 
@@ -366,11 +308,6 @@ def t5_bucket(
     -------
     ndarray of int
         Of the same shape; from 0 to num_buckets − 1.  Bidirectional, n itself never occurs: distance 0 is bucket 0.
-
-    Raises
-    ------
-    ValueError
-        If the relative positions are no integers, or as for `t5_bucket_starts`.
 
     References
     ----------
@@ -399,20 +336,13 @@ def t5_curve(
 
     Parameters
     ----------
-    distance : array_like
-        d ≥ 0, not only whole numbers.
-    bidirectional, num_buckets, max_distance
-        As for `t5_bucket_starts`.
+    distance : array_like; d ≥ 0, not only whole numbers
+    bidirectional, num_buckets, max_distance : as for `t5_bucket_starts`
 
     Returns
     -------
     ndarray
         Of the shape of `distance`.  Beyond max_distance it goes on, where the bucket does not.
-
-    Raises
-    ------
-    ValueError
-        If a distance is negative, or as for `t5_bucket_starts`.
 
     References
     ----------

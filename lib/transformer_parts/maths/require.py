@@ -1,7 +1,7 @@
 """Checks of arguments: each returns the checked value or raises a ``ValueError`` that names it.
 
 Every message has the same three parts: the argument, what it got and what it wants.  A value is shown by its
-``repr``, so that a string has its quotes; what is described instead (a shape, a dtype) stands without any.
+``repr``, so that a string has its quotes; a description (a shape, a dtype) has none.
 """
 
 from collections.abc import Collection
@@ -69,20 +69,10 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
 
 
 def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True) -> NDArray:
-    """Return `value` as a non-empty real floating array of numbers.
+    """Return the argument `name` as a non-empty real floating array of at least `min_ndim` axes.
 
-    Integers become float64; every floating dtype (bfloat16 of ml_dtypes included) is kept.
-
-    Parameters
-    ----------
-    name : str
-        The argument's name, for the message.
-    value : array_like
-        What was passed.
-    min_ndim : int
-        The fewest axes it may have.
-    finite : bool
-        Refuse NaN and infinities (otherwise NaN alone is refused).
+    Integers become float64; every floating dtype (bfloat16 of ml_dtypes included) is kept.  NaN is refused, and with
+    `finite` infinities too.
     """
     out = floating(name, value, min_ndim=min_ndim)
     if finite:
@@ -93,7 +83,7 @@ def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True
 
 
 def floating(name: str, value: ArrayLike, *, min_ndim: int = 1) -> NDArray:
-    """Return `value` as `array` does, its entries unread: for those who find NaN in what they compute anyway."""
+    """Return `value` as `array` does, without checking the entries: for callers whose own result reveals NaN."""
     if np.ma.is_masked(value):
         raise refusal(name, f"a masked array, {np.ma.count_masked(value)} of its entries masked", "every entry")
     try:
@@ -130,7 +120,7 @@ def cast(name: str, x: NDArray, dtype: np.dtype) -> NDArray:
 
 
 def shape(name: str, x: NDArray, wanted: tuple[int | str, ...], why: str) -> None:
-    """Refuse `x` unless it has the shape `wanted`, in which a letter stands for any size."""
+    """Refuse `x` unless it has the shape `wanted`, in which a letter means any size."""
     fits = x.ndim == len(wanted) and all(
         isinstance(size, str) or size == have for have, size in zip(x.shape, wanted, strict=True)
     )
@@ -152,6 +142,14 @@ def indices(name: str, value: ArrayLike, size: int, *, minimum: int = 0) -> NDAr
     return out
 
 
+def permutation(name: str, value: ArrayLike) -> NDArray[np.integer]:
+    """Return `value` as an array of integers that holds each of 0 … n − 1 once."""
+    out = np.asarray(value)
+    if out.ndim != 1 or out.dtype.kind not in "iu" or not np.array_equal(np.sort(out), np.arange(out.size)):
+        raise refusal(name, f"{out.dtype} of shape {out.shape}", "each whole number from 0 on once")
+    return out
+
+
 def function(name: str, value: object) -> None:
     """Refuse `value` unless it can be called."""
     if not callable(value):
@@ -167,10 +165,10 @@ def _refuse_bad(name, x, wanted, quick, good) -> None:
 
 
 def all_finite(x: NDArray) -> bool:
-    """Tell whether every entry of a floating array is finite.
+    """Return whether every entry of a floating array is finite.
 
     A dot product of the array with itself is read at memory speed and is finite only if every entry is;
-    where it isn't (perhaps the squares alone overflowed) the entries are looked at one by one.
+    where it isn't (perhaps the squares alone overflowed) the entries are checked one by one.
     """
     if x.dtype in (np.float32, np.float64) and x.flags.c_contiguous:
         flat = x.reshape(-1)
@@ -221,7 +219,7 @@ def broadcasts_with(name: str, shape: tuple[int, ...], other: tuple[int, ...], o
 
 
 def is_floating(dtype: np.dtype) -> bool:
-    """Tell whether a dtype is a real floating one; bfloat16, an extension dtype, is counted in."""
+    """Return whether a dtype is a real floating one, bfloat16 (an extension dtype) included."""
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 

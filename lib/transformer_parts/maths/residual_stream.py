@@ -21,12 +21,10 @@ class FirstPass(NamedTuple):
 
     Attributes
     ----------
-    loss : float
-        In nats.
+    loss : float; in nats
     activation_rms : (n_layers + 1,) ndarray
         Root mean square of the residual stream before the first layer and after each.
-    stream_gradient : (n_layers + 1,) ndarray
-        Norm of the loss's gradient with respect to these streams.
+    stream_gradient : (n_layers + 1,) ndarray; norm of the loss's gradient with respect to these streams
     ffn_gradient : (n_layers,) ndarray
         Norm of its gradient with respect to the last feed-forward matrix of each layer: what theorem 1 of Xiong et al.
         is about.
@@ -56,24 +54,15 @@ def initialized(
     ----------
     config : StackConfig
         Sizes and kinds; its head must not be tied, for embedding and head are drawn differently.
-    scheme : {"xavier", "gpt2"}
-        How the weights are drawn.
-    branch_scale : float
-        Factor of the last matrix of each branch, above 0.
-    seed : int
-        The same integer gives the same weights.
+    scheme : {"xavier", "gpt2"}; how the weights are drawn
+    branch_scale : float; factor of the last matrix of each branch, above 0
+    seed : int; the same integer gives the same weights
     draws : mapping of str to ndarray, optional
         `initialization.standard_draws` of this depth or a greater one, instead of new ones.
 
     Returns
     -------
-    dict of str to ndarray
-        In float64.
-
-    Raises
-    ------
-    ValueError
-        If the scheme is unknown, the head tied or `branch_scale` not above 0.
+    dict of str to ndarray; in float64
 
     References
     ----------
@@ -106,30 +95,7 @@ def initialized(
 
 
 def random_tokens(vocab_size: int, length: int, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return random tokens and, as targets, the ones that follow.
-
-    Parameters
-    ----------
-    vocab_size, length : int
-        V and L.
-    seed : int
-        The same integer gives the same tokens.
-
-    Returns
-    -------
-    tokens, targets : ndarray of int, shape (1, L)
-
-    Raises
-    ------
-    ValueError
-        If a size is no positive integer, or the seed negative or no integer.
-
-    Examples
-    --------
-    >>> tokens, targets = random_tokens(10, 4)
-    >>> bool((tokens[0, 1:] == targets[0, :-1]).all())
-    True
-    """
+    """Return random tokens (1, L) and, as targets, the ones that follow."""
     vocab_size, length = require.integer("vocab_size", vocab_size), require.integer("length", length)
     seed = require.integer("seed", seed, minimum=0)
     drawn = np.random.default_rng(seed).integers(0, vocab_size, (1, length + 1))
@@ -141,23 +107,14 @@ def first_pass(weights: Mapping[str, NDArray], config: StackConfig, *, length: i
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        Of `initialized`, say.
+    weights : mapping of str to ndarray; of `initialized`, say
     config : StackConfig
-        Sizes and kinds.
-    length : int
-        How many tokens.
-    seed : int
-        Of the tokens.
+    length : int; number of tokens
+    seed : int; of the tokens
 
     Returns
     -------
     FirstPass
-
-    Raises
-    ------
-    ValueError
-        As `stack.loss_and_gradients` does.
 
     Examples
     --------

@@ -16,6 +16,11 @@ from transformer_parts.maths import require
 #: The widest head whose frequencies are computed: many times the channels of any published model's whole layer.
 MAX_HEAD_DIM = 2**20
 
+LAYOUTS = ("interleaved", "split")
+
+# The split layout works on slices of this many bytes, so that its passes after the first read from cache.
+_BLOCK_BYTES = 1 << 18
+
 
 def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
     r"""Return the angular frequency of each pair of channels, fastest first.
@@ -24,21 +29,13 @@ def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    head_dim : int
-        K, the number of channels that are turned; even and at most `MAX_HEAD_DIM`, 1,048,576.
-    rope_base : float
-        The base, above 0.
+    head_dim : int; K, the number of channels that are turned; even and at most `MAX_HEAD_DIM`, 1,048,576
+    rope_base : float; the base, above 0 and so large (about 10⁻³⁰⁸) that float64 holds every frequency
 
     Returns
     -------
     ndarray, shape (P,)
         Radians per position.  The first is 1 whatever the base.
-
-    Raises
-    ------
-    ValueError
-        If `head_dim` is odd, above `MAX_HEAD_DIM` or not a positive integer, or `rope_base` is not a finite
-        number above 0 or is so small (below 10⁻³⁰⁸) that a frequency exceeds float64.
 
     References
     ----------
@@ -60,19 +57,11 @@ def wavelengths(inv_freq: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    inv_freq : array_like, shape (P,)
-        Radians per position, all above 0.
+    inv_freq : array_like, shape (P,); radians per position, above 0; float64 must hold every wavelength
 
     Returns
     -------
-    ndarray, shape (P,)
-        Positions per turn.
-
-    Raises
-    ------
-    ValueError
-        If a frequency is not a finite number above 0, or is so small (below 3.5·10⁻³⁰⁸) that its
-        wavelength exceeds float64.
+    ndarray, shape (P,); positions per turn
 
     References
     ----------
@@ -113,30 +102,21 @@ def rotate(
 
     Parameters
     ----------
-    x : array_like, shape (..., L, K)
-        Queries or keys.
+    x : array_like, shape (..., L, K); queries or keys
     positions : array_like, shape (L,) or broadcastable to (..., L)
         m, the position of each vector; fractions and negative numbers are allowed.
-    rope_base : float
-        Base of the frequencies; not read where `inv_freq` is given.
+    rope_base : float; base of the frequencies; ignored if `inv_freq` is given
     inv_freq : array_like, shape (rotary_dim/2,), optional
         Radians per position for each pair, instead of ``inv_freq(rotary_dim, rope_base)``.
-    layout : {"interleaved", "split"}
-        Which channels make a pair.
+    layout : {"interleaved", "split"}; which channels make a pair
     rotary_dim : int, optional
         Turn only the first `rotary_dim` channels (even) and pass the others through; all K by default.
 
     Returns
     -------
     ndarray, shape (..., L, K)
-        The turned vectors, in the dtype of `x` (integers become float64).  Angles are computed in float64
-        whatever the dtype, so that position 100000 is as exact as position 1.
-
-    Raises
-    ------
-    ValueError
-        If the number of turned channels is odd, a shape does not fit, an entry is not finite, or the layout is
-        unknown.
+        The turned vectors, in the dtype of `x` (integers become float64).  Angles are computed in float64 whatever the
+        dtype, so that position 100000 is as exact as position 1.
 
     References
     ----------
@@ -152,7 +132,7 @@ def rotate(
     if rotary_dim is None:
         require.even_last_axis("x", x)
     frequencies = frequencies_for(x.shape[-1], rope_base, inv_freq, rotary_dim)
-    positions = require.array("positions", positions)
+    positions = require.array("positions", positions).astype(np.float64, copy=False)
     require.last_axis("positions", positions, x.shape[-2], f"the L of x {x.shape}")
     require.broadcasts("positions", positions.shape, x.shape[:-1], f"the shape of x {x.shape} without its last axis")
 
@@ -160,7 +140,7 @@ def rotate(
     turned = 2 * len(frequencies)
     source = x.astype(dtype, order="C", copy=False)
     out = np.empty(x.shape, dtype)
-    phases = phases_of(angles(positions, frequencies), dtype)
+    phases = phases_of(angles_of(positions, frequencies), dtype)  # (…, L, P)
     turn = turn_interleaved if layout == "interleaved" else turn_split
     turn(source[..., :turned], phases, out[..., :turned])
     out[..., turned:] = source[..., turned:]
@@ -170,34 +150,7 @@ def rotate(
 def frequencies_for(
     head_dim: int, rope_base: float, inv_freq: ArrayLike | None, rotary_dim: int | None
 ) -> NDArray[np.float64]:
-    """Return the frequencies that `rotate` turns by: those given, or the ones of the base.
-
-    Parameters
-    ----------
-    head_dim : int
-        K, the width of the vectors.
-    rope_base : float
-        Base; not read where `inv_freq` is given.
-    inv_freq : array_like, shape (rotary_dim/2,), optional
-        Frequencies in radians per position.
-    rotary_dim : int, optional
-        How many of the K channels are turned; all by default.
-
-    Returns
-    -------
-    ndarray, shape (rotary_dim/2,)
-        Radians per position.
-
-    Raises
-    ------
-    ValueError
-        If the number of turned channels is odd or above K, or `inv_freq` has another length than it needs.
-
-    Examples
-    --------
-    >>> frequencies_for(8, 10000.0, None, 4).tolist()
-    [1.0, 0.01]
-    """
+    """Return the frequencies (rotary_dim/2,) that `rotate` turns by: those given, or the ones of the base."""
     if rotary_dim is None:
         rotary_dim = require.integer("head_dim", head_dim, minimum=2, multiple_of=2)
     else:
@@ -240,26 +193,18 @@ def scores_by_offset(
 
     Parameters
     ----------
-    query, key : array_like, shape (..., K)
-        Before the rotation; leading axes broadcast.
+    query, key : array_like, shape (..., K); before the rotation; leading axes broadcast
     offsets : array_like, shape (N,)
         Δ, position of the key minus position of the query.  Whole, evenly spaced offsets are the fastest: the
         angle-addition formula makes one small matrix product of them.
-    rope_base, inv_freq, layout, rotary_dim
-        As in `rotate`.
-    scale : float, optional
-        Factor of the inner product; 1/√K by default.
+    rope_base, inv_freq, layout, rotary_dim : as in `rotate`
+    scale : float, optional; factor of the inner product; 1/√K by default
 
     Returns
     -------
     ndarray, shape (..., N)
-        The scores, computed in float64 and returned in the dtype of query and key (where they differ, in the
-        wider one, at least float32).
-
-    Raises
-    ------
-    ValueError
-        If query and key differ in width, a shape does not fit, an entry is not finite, or the layout is unknown.
+        The scores, computed in float64 and returned in the dtype of query and key (where they differ, in the wider one,
+        at least float32).
 
     References
     ----------
@@ -284,17 +229,11 @@ def scores_by_offset(
         dtype = np.result_type(require.compute_dtype(dtype), require.compute_dtype(key.dtype))
     query, key = query.astype(np.float64, copy=False), key.astype(np.float64, copy=False)
     turned = 2 * len(frequencies)
-    products = to_pairs(query[..., :turned], layout).conj() * to_pairs(key[..., :turned], layout)
-    scores = sums_of_turned(products, offsets, frequencies)
+    products = to_pairs(query[..., :turned], layout).conj() * to_pairs(key[..., :turned], layout)  # (…, P)
+    scores = sums_of_turned(products, offsets, frequencies)  # (…, N)
     scores += (query[..., turned:] * key[..., turned:]).sum(axis=-1)[..., None]
     scores *= scale
     return scores.astype(dtype, copy=False)
-
-
-LAYOUTS = ("interleaved", "split")
-
-# The split layout works on slices of this many bytes, so that its passes after the first read from cache.
-_BLOCK_BYTES = 1 << 18
 
 
 def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
@@ -302,20 +241,12 @@ def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    positions : array_like, shape (..., L)
-        Positions; fractions and negative numbers are allowed.
-    inv_freq : array_like, shape (P,)
-        Radians per position.
+    positions : array_like, shape (..., L); positions; fractions and negative numbers are allowed
+    inv_freq : array_like, shape (P,); radians per position
 
     Returns
     -------
-    ndarray, shape (..., L, P)
-        Radians, not reduced to one turn.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, an angle exceeds float64 or `inv_freq` is not one-dimensional.
+    ndarray, shape (..., L, P); radians, not reduced to one turn
 
     Examples
     --------
@@ -325,34 +256,17 @@ def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
     positions = require.array("positions", positions).astype(np.float64, copy=False)
     frequencies = require.array("inv_freq", inv_freq).astype(np.float64, copy=False)
     require.ndim("inv_freq", frequencies, 1)
+    return angles_of(positions, frequencies)
+
+
+def angles_of(positions: NDArray[np.float64], frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return `angles` of positions (…, L) and frequencies (P,) that have been checked."""
     with np.errstate(over="ignore"):
         return require.array("positions times inv_freq", positions[..., None] * frequencies)
 
 
 def query_and_key(query: ArrayLike, key: ArrayLike) -> tuple[NDArray, NDArray]:
-    """Return queries and keys as arrays of one width whose leading axes broadcast.
-
-    Parameters
-    ----------
-    query, key : array_like, shape (..., K)
-        Vectors, before or after the rotation.
-
-    Returns
-    -------
-    query, key : ndarray, shape (..., K)
-        Each in its own dtype (integers become float64) and with its own leading axes.
-
-    Raises
-    ------
-    ValueError
-        If the widths differ, the leading axes do not broadcast or an entry is not finite.
-
-    Examples
-    --------
-    >>> query, key = query_and_key([1, 2], [[2, 1], [0, 1]])
-    >>> (query * key).sum(axis=-1).tolist()
-    [4.0, 2.0]
-    """
+    """Return queries and keys (…, K), each in its own dtype, as arrays of one width whose leading axes broadcast."""
     query, key = require.array("query", query), require.array("key", key)
     require.last_axis("key", key, query.shape[-1], f"query {query.shape} has")
     require.broadcasts_with("key's leading axes", key.shape[:-1], query.shape[:-1], "those of query")
@@ -364,20 +278,12 @@ def to_pairs(x: NDArray, layout: str = "interleaved") -> NDArray:
 
     Parameters
     ----------
-    x : ndarray, shape (..., 2P)
-        Vectors whose channels are all paired.
-    layout : {"interleaved", "split"}
-        Which channels make a pair.
+    x : ndarray, shape (..., 2P); vectors whose channels are all paired
+    layout : {"interleaved", "split"}; which channels make a pair
 
     Returns
     -------
-    ndarray, shape (..., P)
-        complex64 for float32 and narrower, otherwise complex128.
-
-    Raises
-    ------
-    ValueError
-        If the last axis is odd or the layout unknown.
+    ndarray, shape (..., P); complex64 for float32 and narrower, otherwise complex128
 
     Examples
     --------
@@ -399,20 +305,12 @@ def from_polar(length: float, direction: float) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    length : float
-        At least 0.
-    direction : float
-        Radians, counter-clockwise from the first channel.
+    length : float; at least 0
+    direction : float; radians, counter-clockwise from the first channel
 
     Returns
     -------
     ndarray, shape (2,)
-        The pair.
-
-    Raises
-    ------
-    ValueError
-        If the length is negative or a number is not finite.
 
     Examples
     --------
@@ -432,15 +330,12 @@ def phases_of(angle: NDArray[np.float64], dtype: np.dtype) -> NDArray:
 
     Parameters
     ----------
-    angle : ndarray
-        Radians.
-    dtype : dtype
-        What the phases are to be multiplied with: float32, float64 or longdouble.
+    angle : ndarray; radians
+    dtype : dtype; what the phases are to be multiplied with: float32, float64 or longdouble
 
     Returns
     -------
-    ndarray, of the shape of `angle`
-        complex64 for float32, complex128 for float64.
+    ndarray, of the shape of `angle`; complex64 for float32, complex128 for float64
 
     Examples
     --------
@@ -463,8 +358,7 @@ def turn_interleaved(x: NDArray, phases: NDArray, out: NDArray) -> None:
     ----------
     x : ndarray, shape (..., L, 2P)
         Vectors whose channels are all paired, 2i with 2i+1, contiguous along the last axis.
-    phases : ndarray, broadcastable to (..., L, P)
-        The complex numbers, of the precision of `x`.
+    phases : ndarray, broadcastable to (..., L, P); the complex numbers, of the precision of `x`
     out : ndarray, shape (..., L, 2P)
         Where the result goes: of the dtype of `x`, contiguous along the last axis.
 
@@ -481,30 +375,12 @@ def turn_interleaved(x: NDArray, phases: NDArray, out: NDArray) -> None:
 def turn_split(x: NDArray, phases: NDArray, out: NDArray) -> None:
     """Write x·cos + (halves of x exchanged)·(∓sin) to `out`, block by block so that the passes stay in cache.
 
-    Parameters
-    ----------
-    x : ndarray, shape (..., L, 2P)
-        Vectors whose channels are all paired, i with i+P.
-    phases : ndarray, shape (L, P), or broadcastable to (..., L, P) and of three axes or more
-        The complex numbers, of the precision of `x`.
-    out : ndarray, shape (..., L, 2P)
-        Where the result goes: of the dtype of `x`.
-
-    Raises
-    ------
-    ValueError
-        If the leading axes of `out` cannot be made one without copying it.
-
-    Examples
-    --------
-    >>> out = np.empty((1, 4))
-    >>> turn_split(np.array([[1.0, 2.0, 3.0, 4.0]]), np.array([[1j, 1.0]]), out)
-    >>> out.tolist()
-    [[-3.0, 2.0, 1.0, 4.0]]
+    x and out are (…, L, 2P), of one dtype, channel i paired with i + P; the complex `phases` are (L, P), or broadcast
+    to (…, L, P) and have three axes or more.  The leading axes of `out` must become one without a copy.
     """
     length, turned = x.shape[-2:]
     half = turned // 2
-    cos = np.concatenate([phases.real, phases.real], axis=-1)
+    cos = np.concatenate([phases.real, phases.real], axis=-1)  # (…, L, 2P)
     sin = np.concatenate([-phases.imag, phases.imag], axis=-1)
     if cos.ndim > 2:
         cos, sin = (np.broadcast_to(part, x.shape).reshape(-1, length, turned) for part in (cos, sin))
@@ -525,32 +401,13 @@ def turn_split(x: NDArray, phases: NDArray, out: NDArray) -> None:
 
 
 def sums_of_turned(products: NDArray, offsets: NDArray, inv_freq: NDArray) -> NDArray[np.float64]:
-    r"""Return the real part of a sum of complex numbers, each turned by offset times its frequency.
+    r"""Return the real part of a sum of complex numbers (…, P), each turned by offset times its frequency: (…, N).
 
     .. math:: \operatorname{Re} \sum_i c_i \exp(i \Delta\theta_i)
 
-    N evenly spaced offsets, laid out as a grid of about √N by √N, are Δ = r + t with r one of the grid's row
-    starts and t a step within the row.  exp(iΔθ) = exp(irθ)·exp(itθ) then makes the N·P sines and cosines into
-    2·√N·P of them and one matrix product.
-
-    Parameters
-    ----------
-    products : ndarray of complex, shape (..., P)
-        c, for RoPE the conjugate of the query's pair times the key's.
-    offsets : ndarray, shape (N,)
-        Δ.
-    inv_freq : ndarray, shape (P,)
-        θ, radians per position.
-
-    Returns
-    -------
-    ndarray, shape (..., N)
-        The sums, in float64.
-
-    Examples
-    --------
-    >>> sums_of_turned(np.array([1 + 0j]), np.array([0.0, 2.0]), np.array([np.pi / 2])).tolist()
-    [1.0, -1.0]
+    N evenly spaced offsets, laid out as a grid of about √N by √N, are Δ = r + t with r one of the grid's row starts and
+    t a step within the row.  exp(iΔθ) = exp(irθ)·exp(itθ) then makes the N·P sines and cosines into 2·√N·P of them and
+    one matrix product.
     """
     count = len(offsets)
     side = int(np.ceil(np.sqrt(count)))
@@ -558,9 +415,9 @@ def sums_of_turned(products: NDArray, offsets: NDArray, inv_freq: NDArray) -> ND
     if count < 16 or not np.array_equal(offsets, offsets[0] + steps * np.arange(count)):
         side = 1
     starts, within = offsets[::side], offsets[:side] - offsets[0]
-    rows = products[..., None, :] * phases_of(angles(starts, inv_freq), np.dtype(np.float64))
-    columns = phases_of(angles(within, inv_freq), np.dtype(np.float64))
+    rows = products[..., None, :] * phases_of(angles_of(starts, inv_freq), np.dtype(np.float64))  # (…, N/side, P)
+    columns = phases_of(angles_of(within, inv_freq), np.dtype(np.float64))  # (side, P)
     # The real part alone, by real numbers: half the multiplications of the complex product.
-    real_rows = np.concatenate([rows.real, -rows.imag], axis=-1)
-    grid = real_rows @ np.concatenate([columns.real, columns.imag], axis=-1).T
+    real_rows = np.concatenate([rows.real, -rows.imag], axis=-1)  # (…, N/side, 2P)
+    grid = real_rows @ np.concatenate([columns.real, columns.imag], axis=-1).T  # (…, N/side, side)
     return grid.reshape(*products.shape[:-1], -1)[..., :count].copy()

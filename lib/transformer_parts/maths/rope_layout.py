@@ -25,22 +25,13 @@ def pair_indices(head_dim: int, layout: str = "interleaved", *, rotary_dim: int 
 
     Parameters
     ----------
-    head_dim : int
-        K, the width of the head.
-    layout : {"interleaved", "split"}
-        Which of the two.
-    rotary_dim : int, optional
-        r, how many of the first channels are turned (even); all K by default.
+    head_dim : int; K, the width of the head
+    layout : {"interleaved", "split"}; which of the two
+    rotary_dim : int, optional; r, how many of the first channels are turned (even); all K by default
 
     Returns
     -------
-    ndarray, shape (r/2, 2)
-        Channels that are not turned are in no pair.
-
-    Raises
-    ------
-    ValueError
-        If the number of turned channels is odd or above K, or the layout is unknown.
+    ndarray, shape (r/2, 2); channels that are not turned are in no pair
 
     References
     ----------
@@ -65,22 +56,14 @@ def permutation(head_dim: int, to: str, *, rotary_dim: int | None = None) -> NDA
 
     Parameters
     ----------
-    head_dim : int
-        K, the width of the head.
-    to : {"interleaved", "split"}
-        The layout that is wanted; the vectors are in the other one.
+    head_dim : int; K, the width of the head
+    to : {"interleaved", "split"}; the wanted layout; the vectors are in the other one
     rotary_dim : int, optional
         How many of the first channels are turned (even); the others stay where they are.  All K by default.
 
     Returns
     -------
-    ndarray of int, shape (K,)
-        Each channel once.
-
-    Raises
-    ------
-    ValueError
-        If the number of turned channels is odd or above K, or the layout is unknown.
+    ndarray of int, shape (K,); each channel once
 
     Examples
     --------
@@ -104,62 +87,29 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
 
     .. math:: (\Pi x)_c = x_{\text{order}[c]}, \qquad \Pi^{\mathsf T} \Pi = I
 
-    On weights in (out, in) it acts from the left, Π W; on weights in (in, out) its transpose acts from the right,
-    W Πᵀ.
+    On weights in (out, in) it acts from the left, Π W; on weights in (in, out) its transpose acts from the right, W Πᵀ.
 
     Parameters
     ----------
-    order : array_like of int, shape (K,)
-        Each of 0 … K−1 once.
+    order : array_like of int, shape (K,); each of 0 … K−1 once
 
     Returns
     -------
-    ndarray, shape (K, K)
-        A single 1 in each row and column.
-
-    Raises
-    ------
-    ValueError
-        If `order` is no permutation.
+    ndarray, shape (K, K); a single 1 in each row and column
 
     Examples
     --------
     >>> permutation_matrix([0, 2, 1]).astype(int).tolist()
     [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
     """
-    order = np.asarray(order)
-    size = order.size
-    if order.ndim != 1 or order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(size)):
-        raise require.refusal("order", f"{order.dtype} of shape {order.shape}", "each whole number from 0 on once")
-    return np.eye(size)[order]
+    order = require.permutation("order", order)
+    return np.eye(len(order))[order]
 
 
 def reorder(x: ArrayLike, to: str, *, rotary_dim: int | None = None) -> NDArray:
-    """Move the channels of heads from the other layout to the layout `to`.
+    """Move channels (…, K), of queries, keys or a norm's weight over a head, from the other layout to the layout `to`.
 
-    Parameters
-    ----------
-    x : array_like, shape (..., K)
-        Queries, keys or a norm's weight over one head (QK-norm): whatever has one number for each channel of a head.
-    to : {"interleaved", "split"}
-        The layout that is wanted.
-    rotary_dim : int, optional
-        As in `permutation`.
-
-    Returns
-    -------
-    ndarray, shape (..., K)
-        A new array of the dtype of `x`.  Entries are moved and never computed with: each keeps its bits.
-
-    Raises
-    ------
-    ValueError
-        If the number of turned channels is odd or above K, or the layout is unknown.
-
-    Examples
-    --------
-    >>> reorder([10, 11, 20, 21, 30, 31], "split").tolist()
-    [10, 20, 30, 11, 21, 31]
+    Entries are moved and never computed with: each keeps its bits.
     """
     x = _entries("x", x)
     return x[..., permutation(x.shape[-1], to, rotary_dim=rotary_dim)]
@@ -179,25 +129,15 @@ def convert_projection(
         Weights whose axis `out_axis` holds the channels of all heads, one head after the other: (D, H·K) in this
         library's convention ``x @ w``, where the columns move; (H·K, D) with ``out_axis=0`` as checkpoints have it,
         where the rows move; (H·K,) for a bias.  Any dtype, quantised ones included.
-    head_dim : int
-        K, the width of a head.
-    to : {"interleaved", "split"}
-        The layout that is wanted; the weights are in the other one.
-    rotary_dim : int, optional
-        As in `permutation`.
-    out_axis : int
-        The axis of the output channels.
+    head_dim : int; K, the width of a head
+    to : {"interleaved", "split"}; the wanted layout; the weights are in the other one
+    rotary_dim : int, optional; as in `permutation`
+    out_axis : int; the axis of the output channels
 
     Returns
     -------
     ndarray, of the shape and dtype of `w`
         A new array.  Entries are moved and never computed with, so that there and back is the same bit for bit.
-
-    Raises
-    ------
-    ValueError
-        If there is no such axis, it is no multiple of `head_dim`, the number of turned channels is odd or above K, or
-        the layout is unknown.
 
     Examples
     --------
@@ -226,7 +166,7 @@ def _turned(head_dim: int, rotary_dim: int | None) -> int:
 
 
 def _entries(name: str, x: ArrayLike) -> NDArray:
-    """Return `x` as a non-empty array of any numbers, unread: to move them is all that is done."""
+    """Return `x` as a non-empty array of any numbers, without checking them: they are only moved."""
     try:
         x = np.asarray(x)
     except ValueError:
@@ -239,14 +179,10 @@ def _entries(name: str, x: ArrayLike) -> NDArray:
 
 
 class Reading(NamedTuple):
-    """Scores as they were trained and as some code computes them.
+    """Scores as they were trained and as some code computes them."""
 
-    Attributes
-    ----------
-    right, read, difference : ndarray, shape (..., N)
-        The score at each offset in the trained layout, the score that comes out, and read − right.
-    """
-
+    # right, read, difference (..., N): the score at each offset in the trained layout, the score that comes out, and
+    # read − right
     right: NDArray
     read: NDArray
     difference: NDArray
@@ -267,29 +203,19 @@ def read_scores(
 
     Parameters
     ----------
-    query, key : array_like, shape (..., K)
-        Before the rotation, in the layout `trained`.
-    offsets : array_like, shape (N,)
-        Position of the key minus position of the query.
+    query, key : array_like, shape (..., K); before the rotation, in the layout `trained`
+    offsets : array_like, shape (N,); position of the key minus position of the query
     order : array_like of int, shape (K,)
         What was done to the rows of W_q and W_k: channel c is now what was channel ``order[c]``.
-    layout : {"interleaved", "split"}
-        Which channels the code pairs.
-    trained : {"interleaved", "split"}
-        Which channels were paired when the weights were trained.
-    rope_base, rotary_dim
-        As in `rope.rotate`.
+    layout : {"interleaved", "split"}; which channels the code pairs
+    trained : {"interleaved", "split"}; which channels were paired when the weights were trained
+    rope_base, rotary_dim : as in `rope.rotate`
 
     Returns
     -------
     Reading
         The difference is 0 at offset 0 whatever the order (up to the rounding of a sum in another order), and at every
         offset where order and layout fit.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, an entry is not finite, `order` is no permutation or a layout is unknown.
 
     Examples
     --------
@@ -298,7 +224,8 @@ def read_scores(
     ['4.000000', '2.501254', '4.000000', '5.331144']
     """
     query, key = require.array("query", query), require.array("key", key)
-    order = _permutation_of(order, query.shape[-1])
+    order = require.permutation("order", order)
+    require.last_axis("order", order, query.shape[-1], "the channels of query")
     settings = {"rope_base": rope_base, "rotary_dim": rotary_dim}
     right = rope.scores_by_offset(query, key, offsets, layout=trained, **settings)
     read = rope.scores_by_offset(query[..., order], key[..., order], offsets, layout=layout, **settings)
@@ -319,22 +246,13 @@ def agreement(
     ----------
     pairs, other : array_like of int, shape (P, 2)
         The channels of each pair, in the same K channels; pair i of both turns by ``inv_freq[i]``.
-    inv_freq : array_like, shape (P,)
-        Radians per position.
-    head_dim : int
-        K; channels in no pair are not turned.
-    offsets : array_like, shape (N,)
-        Position of the key minus position of the query.
+    inv_freq : array_like, shape (P,); radians per position
+    head_dim : int; K; channels in no pair are not turned
+    offsets : array_like, shape (N,); position of the key minus position of the query
 
     Returns
     -------
-    ndarray, shape (N,)
-        From −1 to 1; 1 at offset 0.
-
-    Raises
-    ------
-    ValueError
-        If `pairs` or `other` are not P pairs of distinct channels below K, or an entry is not finite.
+    ndarray, shape (N,); from −1 to 1; 1 at offset 0
 
     Examples
     --------
@@ -351,7 +269,7 @@ def agreement(
     # cos a cos b on the diagonal; ± sin a sin b off it, where both pair a channel with the same partner.  Each is half
     # the sum or the difference of cos(a − b) and cos(a + b).
     shared = np.where(first.partner == second.partner, first.sign * second.sign, 0.0)
-    waves = np.concatenate([1 + shared, 1 - shared]) / (2 * head_dim)
+    waves = np.concatenate([1 + shared, 1 - shared]) / (2 * head_dim)  # (2K,)
     speeds = np.concatenate([first.speed - second.speed, first.speed + second.speed])
     return rope.sums_of_turned(waves, offsets, speeds)
 
@@ -365,20 +283,12 @@ def difference_std(query: ArrayLike, key: ArrayLike, agreement: ArrayLike) -> ND
 
     Parameters
     ----------
-    query, key : array_like, shape (K,)
-        Only their lengths count.
-    agreement : array_like
-        ρ, from `agreement`.
+    query, key : array_like, shape (K,); only their lengths count
+    agreement : array_like; ρ, from `agreement`
 
     Returns
     -------
-    ndarray, of the shape of `agreement`
-        At least 0.
-
-    Raises
-    ------
-    ValueError
-        If query and key differ in shape, or an agreement is outside −1 … 1.
+    ndarray, of the shape of `agreement`; at least 0
 
     Examples
     --------
@@ -406,13 +316,7 @@ def rms_by_distance(values: ArrayLike) -> NDArray[np.float64]:
 
     Returns
     -------
-    ndarray, shape (L,)
-        Entry d is over the L − d entries with i − j = d.
-
-    Raises
-    ------
-    ValueError
-        If `values` is not square.
+    ndarray, shape (L,); entry d is over the L − d entries with i − j = d
 
     Examples
     --------
@@ -429,18 +333,11 @@ def total_variation(weights: ArrayLike, other: ArrayLike) -> NDArray[np.float64]
 
     Parameters
     ----------
-    weights, other : array_like, shape (..., S)
-        Attention weights; rows sum to 1.
+    weights, other : array_like, shape (..., S); attention weights; rows sum to 1
 
     Returns
     -------
-    ndarray, shape (...)
-        From 0 (the same) to 1 (nothing in common).
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or an entry is not finite.
+    ndarray, shape (...); from 0 (the same) to 1 (nothing in common)
 
     Examples
     --------
@@ -453,11 +350,11 @@ def total_variation(weights: ArrayLike, other: ArrayLike) -> NDArray[np.float64]
 
 
 class _Partners(NamedTuple):
-    """For each channel: its frequency, the other channel of its pair (itself if it is not turned), the sine's sign."""
+    """How the pairs treat each channel of a head; all fields are (K,)."""
 
-    speed: NDArray
-    partner: NDArray
-    sign: NDArray
+    speed: NDArray  # its frequency; 0 if it is not turned
+    partner: NDArray  # the other channel of its pair; itself if it is not turned
+    sign: NDArray  # of the sine
 
 
 def _partners(pairs: NDArray, inv_freq: NDArray, head_dim: int) -> _Partners:
@@ -477,10 +374,3 @@ def _pairs(name: str, pairs: ArrayLike, inv_freq: NDArray, head_dim: int) -> NDA
     if pairs.min() < 0 or pairs.max() >= head_dim or len(np.unique(pairs)) != pairs.size:
         raise require.refusal(name, str(pairs.tolist()), f"distinct channels below {head_dim}")
     return pairs
-
-
-def _permutation_of(order: ArrayLike, size: int) -> NDArray:
-    permutation_matrix(order)
-    order = np.asarray(order)
-    require.last_axis("order", order, size, "the channels of query")
-    return order

@@ -1,6 +1,6 @@
 """What a RoPE score is made of: one cosine per pair of channels, their sum, and its bound.
 
-`rope_scores` has what scores are over many contents and many offsets.
+Then what scores are over many contents and many offsets.
 
 References
 ----------
@@ -50,29 +50,16 @@ def pair_scores(
 
     Parameters
     ----------
-    query, key : array_like, shape (..., K)
-        Before the rotation; leading axes broadcast.
-    offsets : array_like, shape (N,)
-        Position of the key minus position of the query.
-    inv_freq : array_like, shape (P,)
-        Radians per position.
-    layout : {"interleaved", "split"}
-        Which channels make a pair.
-    scale : float, optional
-        Factor of the inner product; 1/√K by default.
-    window : int
-        Take the mean over so many neighbouring whole offsets, of which `offsets` are the middles.
+    query, key : array_like, shape (..., K); before the rotation; leading axes broadcast
+    offsets : array_like, shape (N,); position of the key minus position of the query
+    inv_freq : array_like, shape (P,); radians per position
+    layout : {"interleaved", "split"}; which channels make a pair
+    scale : float, optional; factor of the inner product; 1/√K by default
+    window : int; take the mean over so many neighbouring whole offsets, of which `offsets` are the middles
 
     Returns
     -------
-    ndarray, shape (..., P, N)
-        The contributions.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, an entry is not finite the layout is unknown or `window` is not a
-        positive integer.
+    ndarray, shape (..., P, N); the contributions
 
     References
     ----------
@@ -86,7 +73,7 @@ def pair_scores(
     products = products_of(query, key, layout)
     turns, scale = turns_at(offsets, inv_freq, products.shape[-1], scale)
     factor = scale * window_factor(inv_freq, window)
-    return factor[:, None] * (products[..., None] * turns).real
+    return factor[:, None] * (products[..., None] * turns).real  # (P, 1) · ((…, P, 1) · (P, N))
 
 
 def decay_bound(
@@ -109,18 +96,11 @@ def decay_bound(
 
     Parameters
     ----------
-    query, key, offsets, inv_freq, layout, scale
-        As in `pair_scores`.
+    query, key, offsets, inv_freq, layout, scale : as in `pair_scores`
 
     Returns
     -------
-    ndarray, shape (..., N)
-        The bound, never below the size of the score.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, an entry is not finite or the layout is unknown.
+    ndarray, shape (..., N); the bound, never below the size of the score
 
     References
     ----------
@@ -133,30 +113,16 @@ def decay_bound(
     """
     products = products_of(query, key, layout)
     turns, scale = turns_at(offsets, inv_freq, products.shape[-1], scale)
-    steps = np.abs(np.diff(products, axis=-1, append=0)).max(axis=-1)
-    partial_sums = np.abs(np.cumsum(turns, axis=0)).sum(axis=0)
+    steps = np.abs(np.diff(products, axis=-1, append=0)).max(axis=-1)  # (…)
+    partial_sums = np.abs(np.cumsum(turns, axis=0)).sum(axis=0)  # (N,)
     return abs(scale) * steps[..., None] * partial_sums
 
 
 class PairWaves(NamedTuple):
-    """The wave of each pair: ``amplitude · cos(offset · inv_freq + phase)``, before any scale.
+    """The wave of each pair: ``amplitude · cos(offset · inv_freq + phase)``, before any scale."""
 
-    Attributes
-    ----------
-    amplitude : ndarray, shape (..., P)
-        The largest product of the two pairs.
-    phase : ndarray, shape (..., P)
-        Radians from −π to π.
-
-    Examples
-    --------
-    >>> wave = PairWaves(np.array([2.0]), np.array([0.0]))
-    >>> (wave.amplitude * np.cos(3 * np.pi + wave.phase)).tolist()
-    [-2.0]
-    """
-
-    amplitude: NDArray[np.float64]
-    phase: NDArray[np.float64]
+    amplitude: NDArray[np.float64]  # (..., P): the largest product of the two pairs
+    phase: NDArray[np.float64]  # (..., P): radians from −π to π
 
 
 def pair_waves(query: ArrayLike, key: ArrayLike, *, layout: str = "interleaved") -> PairWaves:
@@ -169,20 +135,12 @@ def pair_waves(query: ArrayLike, key: ArrayLike, *, layout: str = "interleaved")
 
     Parameters
     ----------
-    query, key : array_like, shape (..., K)
-        Before the rotation, K even; leading axes broadcast.
-    layout : {"interleaved", "split"}
-        Which channels make a pair.
+    query, key : array_like, shape (..., K); before the rotation, K even; leading axes broadcast
+    layout : {"interleaved", "split"}; which channels make a pair
 
     Returns
     -------
-    PairWaves
-        ``amplitude``, shape (..., P), and ``phase``, shape (..., P), in radians from −π to π.
-
-    Raises
-    ------
-    ValueError
-        If query and key differ in width, K is odd, an entry is not finite or the layout is unknown.
+    PairWaves : ``amplitude``, shape (..., P), and ``phase``, shape (..., P), in radians from −π to π
 
     References
     ----------
@@ -199,36 +157,14 @@ def pair_waves(query: ArrayLike, key: ArrayLike, *, layout: str = "interleaved")
 
 
 def window_factor(inv_freq: ArrayLike, window: int) -> NDArray[np.float64]:
-    r"""Return by how much the mean over `window` neighbouring whole offsets shrinks the wave of each pair.
+    r"""Return by how much the mean over `window` neighbouring whole offsets shrinks the wave of each pair, −1 to 1.
 
     .. math::
         \frac1w \sum_{j=0}^{w-1} \cos\bigl((\Delta + j - \tfrac{w-1}{2})\theta + \phi\bigr)
         = \frac{\sin(w\theta/2)}{w \sin(\theta/2)} \cos(\Delta\theta + \phi)
 
-    A picture whose columns are many offsets wide shows these means: a pair that turns often within a column
-    fades out, instead of being seen at a speed it does not have.
-
-    Parameters
-    ----------
-    inv_freq : array_like, shape (P,)
-        Radians per position.
-    window : int
-        w, how many neighbouring whole offsets.
-
-    Returns
-    -------
-    ndarray, shape (P,)
-        From −1 to 1; 1 for a window of one offset.
-
-    Raises
-    ------
-    ValueError
-        If a frequency is not finite or `window` is not a positive integer.
-
-    Examples
-    --------
-    >>> [f"{x:.4f}" for x in window_factor([1.0, 0.01], 2)]  # (cos(-1/2) + cos(1/2)) / 2, and so on
-    ['0.8776', '1.0000']
+    A picture whose columns are many offsets wide shows these means: a pair that turns often within a column fades out,
+    instead of appearing at a speed that it does not have.
     """
     half = require.array("inv_freq", inv_freq).astype(np.float64) / 2
     window = require.integer("window", window)
@@ -250,12 +186,13 @@ def turns_at(
     offsets: ArrayLike, inv_freq: ArrayLike, pairs: int, scale: float | None
 ) -> tuple[NDArray[np.complex128], float]:
     """Return exp(iΔθ), shape (P, N), and the scale, 1/√(2P) where it is not given."""
-    offsets = require.array("offsets", offsets)
+    offsets = require.array("offsets", offsets).astype(np.float64, copy=False)
     require.ndim("offsets", offsets, 1)
-    frequencies = require.array("inv_freq", inv_freq)
+    frequencies = require.array("inv_freq", inv_freq).astype(np.float64, copy=False)
+    require.ndim("inv_freq", frequencies, 1)
     require.last_axis("inv_freq", frequencies, pairs, "the pairs of query and key")
     scale = (2 * pairs) ** -0.5 if scale is None else require.number("scale", scale)
-    return rope.phases_of(rope.angles(offsets, frequencies).T, np.dtype(np.float64)), scale
+    return rope.phases_of(rope.angles_of(offsets, frequencies).T, np.dtype(np.float64)), scale
 
 
 def similar_key(query: ArrayLike, other: ArrayLike, similarity: float) -> NDArray:
@@ -267,22 +204,13 @@ def similar_key(query: ArrayLike, other: ArrayLike, similarity: float) -> NDArra
 
     Parameters
     ----------
-    query : array_like, shape (..., K)
-        q.
-    other : array_like, shape (..., K)
-        z, what the key is made of where it does not resemble the query.
-    similarity : float
-        ρ, from −1 to 1.
+    query : array_like, shape (..., K); q
+    other : array_like, shape (..., K); z, what the key is made of where it does not resemble the query
+    similarity : float; ρ, from −1 to 1
 
     Returns
     -------
-    ndarray, shape (..., K)
-        The key, of the wider dtype of the two.
-
-    Raises
-    ------
-    ValueError
-        If the widths differ, an entry is not finite or `similarity` lies outside −1 … 1.
+    ndarray, shape (..., K); the key, of the wider dtype of the two
 
     Examples
     --------
@@ -311,27 +239,17 @@ def random_scores(
 
     Parameters
     ----------
-    offsets : array_like, shape (N,)
-        Position of the key minus position of the query.
-    inv_freq : array_like, shape (P,)
-        Radians per position.
-    similarity : float
-        ρ, from −1 to 1.
-    scale : float, optional
-        Factor of the inner product; 1/√K with K = 2P by default.
+    offsets : array_like, shape (N,); position of the key minus position of the query
+    inv_freq : array_like, shape (P,); radians per position
+    similarity : float; ρ, from −1 to 1
+    scale : float, optional; factor of the inner product; 1/√K with K = 2P by default
     window : int
         Take the mean, of the scores' mean and of their variance, over so many neighbouring whole offsets, of which
         `offsets` are the middles.
 
     Returns
     -------
-    mean, deviation : ndarray, shape (N,)
-        Over the draws, not over the offsets.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, `similarity` lies outside −1 … 1 or `window` is not a positive integer.
+    mean, deviation : ndarray, shape (N,); over the draws, not over the offsets
 
     Examples
     --------
@@ -370,28 +288,16 @@ def content_scores(
 
     Parameters
     ----------
-    queries : array_like, shape (L, K)
-        Before the rotation.
-    keys : array_like, shape (S, K)
-        Before the rotation.
-    offsets : array_like, shape (N,)
-        Position of the key minus position of the query.
-    inv_freq : array_like, shape (P,)
-        Radians per position.
-    layout : {"interleaved", "split"}
-        Which channels make a pair.
-    scale : float, optional
-        Factor of the inner product; 1/√K by default.
+    queries : array_like, shape (L, K); before the rotation
+    keys : array_like, shape (S, K); before the rotation
+    offsets : array_like, shape (N,); position of the key minus position of the query
+    inv_freq : array_like, shape (P,); radians per position
+    layout : {"interleaved", "split"}; which channels make a pair
+    scale : float, optional; factor of the inner product; 1/√K by default
 
     Returns
     -------
-    mean, deviation : ndarray, shape (N,)
-        Over the L·S contents, all set at the same offset.
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, K is odd, an entry is not finite or the layout is unknown.
+    mean, deviation : ndarray, shape (N,); over the L·S contents, all set at the same offset
 
     Examples
     --------
@@ -405,12 +311,12 @@ def content_scores(
     require.ndim("keys", keys, 2)
     require.last_axis("keys", keys, queries.shape[-1], f"queries {queries.shape} has")
     products = rope.to_pairs(queries, layout).conj()[:, None] * rope.to_pairs(keys, layout)
-    products = products.reshape(-1, products.shape[-1])
+    products = products.reshape(-1, products.shape[-1])  # (L·S, P)
     turns, scale = turns_at(offsets, inv_freq, products.shape[-1], scale)
     mean = scale * (products.mean(axis=0) @ turns).real
-    parts = np.concatenate([products.real, products.imag], axis=-1)
+    parts = np.concatenate([products.real, products.imag], axis=-1)  # (L·S, 2P)
     parts -= parts.mean(axis=0)
-    directions = np.concatenate([turns.real, -turns.imag])
+    directions = np.concatenate([turns.real, -turns.imag])  # (2P, N)
     variance = (directions * (parts.T @ parts / len(parts) @ directions)).sum(axis=0)
     return mean, abs(scale) * np.sqrt(np.maximum(variance, 0))
 
@@ -420,10 +326,8 @@ class DistanceCounts(NamedTuple):
 
     Attributes
     ----------
-    negative, offsets : int
-        Offsets with a score below 0, of all offsets.
-    rising, steps : int
-        Steps from |Δ| to |Δ| + 1 that raise the score, of all such steps.
+    negative, offsets : int; offsets with a score below 0, of all offsets
+    rising, steps : int; steps from |Δ| to |Δ| + 1 that raise the score, of all such steps
     """
 
     negative: int
@@ -437,18 +341,11 @@ def distance_counts(scores: ArrayLike) -> DistanceCounts:
 
     Parameters
     ----------
-    scores : array_like, shape (2N + 1,)
-        Scores at the whole offsets −N … N.
+    scores : array_like, shape (2N + 1,); scores at the whole offsets −N … N
 
     Returns
     -------
-    DistanceCounts
-        Of 2N + 1 offsets and 2N steps.
-
-    Raises
-    ------
-    ValueError
-        If there is an even number of scores, or one that is not finite.
+    DistanceCounts : of 2N + 1 offsets and 2N steps
 
     Examples
     --------
@@ -471,18 +368,11 @@ def r_squared(scores: ArrayLike, predicted: ArrayLike) -> float:
 
     Parameters
     ----------
-    scores, predicted : array_like, of one shape
-        What is, and what was predicted.
+    scores, predicted : array_like, of one shape; what is, not all equal, and what was predicted
 
     Returns
     -------
-    float
-        1 for a perfect prediction, 0 for one as good as the mean; below 0 for a worse one.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, an entry is not finite or all scores are equal.
+    float; 1 for a perfect prediction, 0 for one as good as the mean; below 0 for a worse one
 
     Examples
     --------

@@ -25,24 +25,15 @@ def next_token_probabilities(
 
     Parameters
     ----------
-    logits : array_like, shape (V,)
-        z.
+    logits : array_like, shape (V,); z
     temperature : float
         T, above 0.  Towards 0 the largest logit takes all.
-    top_k : int, optional
-        At least 1; all if not given.
-    top_p : float, optional
-        Above 0, at most 1.
+    top_k : int, optional; at least 1; all if not given
+    top_p : float, optional; above 0, at most 1
 
     Returns
     -------
-    ndarray, shape (V,)
-        float64, summing to 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range or a logit is not finite.
+    ndarray, shape (V,); float64, summing to 1
 
     Examples
     --------
@@ -83,22 +74,13 @@ def sample(
 
     Parameters
     ----------
-    logits : array_like, shape (V,)
-        Of the next token.
-    rng : numpy Generator
-        One number of it is used for each token, none at temperature 0.
-    temperature, top_k, top_p
-        As in `next_token_probabilities`; temperature may be 0.
+    logits : array_like, shape (V,); of the next token
+    rng : numpy Generator; one number of it is used for each token, none at temperature 0
+    temperature, top_k, top_p : as in `next_token_probabilities`; temperature may be 0
 
     Returns
     -------
-    int
-        From 0 to V − 1.
-
-    Raises
-    ------
-    ValueError
-        As `next_token_probabilities` does.
+    int; from 0 to V − 1
 
     Examples
     --------

@@ -20,10 +20,8 @@ class StreamVariance(NamedTuple):
 
     Attributes
     ----------
-    stream : (2L + 1,) ndarray
-        Of the stream before the first branch and after each.
-    branches : (2L,) ndarray
-        Of what each branch adds.
+    stream : (2L + 1,) ndarray; of the stream before the first branch and after each
+    branches : (2L,) ndarray; of what each branch adds
     """
 
     stream: NDArray
@@ -42,21 +40,13 @@ def stream_variance(weights: Weights, tokens: ArrayLike, config: StackConfig) ->
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        As for `stack.forward`.
-    tokens : array_like of int, shape (..., L)
-        What is read; the mean runs over all tokens and channels.
-    config : StackConfig
-        Placement "pre" or "sandwich", where the stream is a plain sum.
+    weights : mapping of str to ndarray; as for `stack.forward`
+    tokens : array_like of int, shape (..., L); what is read; the mean runs over all tokens and channels
+    config : StackConfig; placement "pre" or "sandwich", where the stream is a plain sum
 
     Returns
     -------
     StreamVariance
-
-    Raises
-    ------
-    ValueError
-        For another placement, and as `stack.forward` does.
 
     Examples
     --------
@@ -86,19 +76,12 @@ def logit_bound(head_dim: int, gain: float = 1.0) -> float:
 
     Parameters
     ----------
-    head_dim : int
-        d, the width of a head.
-    gain : float
-        g, of both norms.
+    head_dim : int; d, the width of a head
+    gain : float; g, of both norms
 
     Returns
     -------
     float
-
-    Raises
-    ------
-    ValueError
-        If `head_dim` is not a positive integer or `gain` is negative.
 
     References
     ----------
@@ -120,12 +103,10 @@ class GrownAttention(NamedTuple):
     ----------
     weights : (N, L, L) ndarray
         Attention weights; NaN in rows whose softmax is not defined, because a logit overflowed.
-    largest : (N,) ndarray
-        The largest size of a logit among those that count; infinite where one overflowed.
+    largest : (N,) ndarray; the largest size of a logit among those that count; infinite where one overflowed
     entropy : (N,) ndarray
         Mean entropy of the rows, in nats, the first (which has no choice) left out; NaN where a row has none.
-    lost : (N,) ndarray of int
-        How many rows are NaN.
+    lost : (N,) ndarray of int; how many rows are NaN
     """
 
     weights: NDArray
@@ -150,14 +131,10 @@ def grown_attention(
 
     Parameters
     ----------
-    query, key : array_like, shape (L, K)
-        At factor 1; at least two tokens.
-    growth : array_like, shape (N,)
-        Factors, positive.
-    qk_norm : bool
-        Normalise both.
-    gain : float
-        g, of both norms; not used without them.
+    query, key : array_like, shape (L, K); at factor 1; at least two tokens
+    growth : array_like, shape (N,); factors, positive
+    qk_norm : bool; normalise both
+    gain : float; g, of both norms; not used without them
     dtype : {"float32", "float16", "bfloat16"}
         The format that queries, keys, products and logits are rounded to.  Sums and the softmax run in float64: the
         matrix units of accelerators, too, add up in a wider format than they multiply in.
@@ -165,11 +142,6 @@ def grown_attention(
     Returns
     -------
     GrownAttention
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ or have a single token, a factor is not positive, or `dtype` or a switch is another.
 
     Examples
     --------
@@ -195,11 +167,11 @@ def grown_attention(
             return x.astype(np.float32).astype(scalar).astype(np.float64)
 
     def grown(x: NDArray) -> NDArray:
-        x = growth[:, None, None] * x
+        x = growth[:, None, None] * x  # (N, L, K)
         return rounded(gain * rms_norm(x, eps=1e-12) if normed else x)
 
     with np.errstate(invalid="ignore", over="ignore"):
-        product = rounded(grown(query) @ grown(key).swapaxes(-1, -2))
+        product = rounded(grown(query) @ grown(key).swapaxes(-1, -2))  # (N, L, L)
         logits = rounded(product / math.sqrt(query.shape[-1]))
         seen = np.tri(len(query), dtype=bool)
         largest = np.abs(np.where(seen, logits, 0)).max(axis=(-2, -1))

@@ -61,11 +61,6 @@ def forward(weights: Weights, tokens: ArrayLike, config: StackConfig) -> tuple[N
     tape : Tape
         Every layer's tensors.
 
-    Raises
-    ------
-    ValueError
-        If a parameter is missing, unknown or of another shape, a token is out of range, or an entry is not finite.
-
     References
     ----------
     Vaswani et al., arXiv:1706.03762, §3; the decoder alone: Radford et al., "Improving Language Understanding by
@@ -115,11 +110,6 @@ def backward(grad: ArrayLike, weights: Weights, tape: Tape, config: StackConfig)
     Gradients
         A tied embedding's gradient is the sum of its two uses.
 
-    Raises
-    ------
-    ValueError
-        If a shape does not fit or an entry is not finite.
-
     Examples
     --------
     >>> config = StackConfig(vocab_size=5, n_layers=2, d_model=8, n_heads=2, d_ff=16)
@@ -163,11 +153,6 @@ def loss(weights: Weights, tokens: ArrayLike, targets: ArrayLike, config: StackC
     -------
     float
 
-    Raises
-    ------
-    ValueError
-        As `forward` and `cross_entropy` do.
-
     Examples
     --------
     >>> config = StackConfig(vocab_size=5, n_layers=2, d_model=8, n_heads=2, d_ff=16)
@@ -193,11 +178,6 @@ def loss_and_gradients(weights: Weights, tokens: ArrayLike, targets: ArrayLike, 
     Returns
     -------
     Pass
-
-    Raises
-    ------
-    ValueError
-        As `forward` and `cross_entropy` do.
 
     Examples
     --------

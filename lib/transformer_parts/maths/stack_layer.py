@@ -44,11 +44,6 @@ def layer_forward(weights: Weights, x: NDArray, config: StackConfig) -> tuple[ND
         (…, L, HK); of the feed-forward layer ``ffn_in``, then ``gate``, ``activated`` and ``up``, or ``hidden`` and
         ``activated``, each (…, L, F); and ``u``, the stream between the two.
 
-    Raises
-    ------
-    ValueError
-        If an entry is not finite or a shape does not fit.
-
     References
     ----------
     As for `decoder.DecoderLayer` and the placements of `residual`.

@@ -20,29 +20,17 @@ Batches = Callable[[int], tuple[NDArray, NDArray]]
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How a decoder is trained.
+    """How a decoder is trained; rates and AdamW's numbers are checked when training starts.
 
     Parameters
     ----------
     steps : int
-        How many steps.
-    batch_size, length : int
-        Sequences in a batch, and tokens in a sequence.
-    peak, floor : float
-        Highest and last learning rate.
-    warmup_steps : int
-        Steps in which the rate rises to its peak; 0: none.
-    max_norm : float, optional
-        Gradients are clipped to this global norm; ``None``: not at all.
-    betas, eps, weight_decay
-        AdamW's.
-    seed : int
-        Of the batches.
-
-    Raises
-    ------
-    ValueError
-        If a size is not a positive integer; the rates and AdamW's numbers are looked at when training starts.
+    batch_size, length : int; sequences in a batch, and tokens in a sequence
+    peak, floor : float; highest and last learning rate
+    warmup_steps : int; steps in which the rate rises to its peak; 0: none
+    max_norm : float, optional; gradients are clipped to this global norm; ``None``: not at all
+    betas, eps, weight_decay : AdamW's
+    seed : int; of the batches
 
     Examples
     --------
@@ -72,8 +60,7 @@ class Plan:
 
         Parameters
         ----------
-        step : int
-            From 0.
+        step : int; from 0
 
         Returns
         -------
@@ -89,18 +76,12 @@ class Record(NamedTuple):
 
     Attributes
     ----------
-    step : int
-        From 0.
-    loss : float
-        Of the step's batch, before the step, in nats.
-    gradient_norm : float
-        Global norm before clipping.
-    learning_rate : float
-        Of the step.
-    layers : LayerNumbers or None
-        Numbers by layer before the step, where they were asked for.
-    weights : dict of str to ndarray
-        The parameters after the step; the next step writes into these arrays.
+    step : int; from 0
+    loss : float; of the step's batch, before the step, in nats
+    gradient_norm : float; global norm before clipping
+    learning_rate : float; of the step
+    layers : LayerNumbers or None; numbers by layer before the step, where they were asked for
+    weights : dict of str to ndarray; the parameters after the step; the next step writes into these arrays
     """
 
     step: int
@@ -124,15 +105,12 @@ def train(
     Parameters
     ----------
     weights : mapping of str to ndarray
-        Where to begin, as `initialization.initial_weights` draws them; not changed.  float32 is twice as fast as
-        float64.
-    config : StackConfig
-        Sizes and kinds.
-    plan : Plan, optional
-        The default one if not given.
+        Initial weights, such as `initialization.initial_weights`; not changed.  float32 is twice as fast as float64.
+    config : StackConfig; sizes and kinds
+    plan : Plan, optional; the default one if not given
     batches : function, optional
-        From the step, counted from 0, to tokens and targets of shape (B, L).  If not given, `repeated_segments`
-        drawn by the plan's seed: equal plans see equal batches.
+        From the step, counted from 0, to tokens and targets of shape (B, L).  If not given, `repeated_segments` drawn
+        by the plan's seed: equal plans see equal batches.
     watch_every : int
         Every so many steps, and at the last, the record has the numbers by layer, which cost a little; 0: never.
 
@@ -143,7 +121,7 @@ def train(
     Raises
     ------
     ValueError
-        If an argument is out of its range, or if training has led to numbers that are no longer finite.
+        If training has led to numbers that are no longer finite.
 
     Examples
     --------
@@ -187,31 +165,21 @@ def repeated_segments(
     shortest: int | None = None,
     longest: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return sequences that each repeat a random segment, and what should be foretold at each position.
+    """Return sequences that each repeat a random segment, and the target to predict at each position.
 
     Parameters
     ----------
-    rng : numpy Generator
-        Draws segments and their lengths, each evenly.
-    batch_size : int
-        B.
-    length : int
-        L, tokens that are read; at least 2.
-    vocab_size : int
-        V.
-    shortest, longest : int, optional
-        Lengths of a segment, inclusive; L/4 and L/2 if not given (at least 1).
+    rng : numpy Generator; draws segments and their lengths, each evenly
+    batch_size : int; B
+    length : int; L, tokens that are read; at least 2
+    vocab_size : int; V
+    shortest, longest : int, optional; lengths of a segment, inclusive; L/4 and L/2 if not given (at least 1)
 
     Returns
     -------
     tokens : ndarray of int, shape (B, L)
     targets : ndarray of int, shape (B, L)
         The next token; −1 where it is of the first segment and cannot be known.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
 
     References
     ----------
@@ -234,7 +202,7 @@ def repeated_segments(
     sizes = rng.integers(shortest, longest + 1, batch_size)
     segments = rng.integers(0, vocab_size, (batch_size, longest))
     at = np.arange(length + 1)
-    tokens = np.take_along_axis(segments, at % sizes[:, None], axis=1)
+    tokens = np.take_along_axis(segments, at % sizes[:, None], axis=1)  # (B, L + 1)
     targets = np.where(at[1:] >= sizes[:, None], tokens[:, 1:], NOT_COUNTED)
     return tokens[:, :-1], targets
 
@@ -254,26 +222,15 @@ class AdamW:
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        The parameters to begin with; copied.
-    betas : tuple of two floats
-        β₁ and β₂, each at least 0 and below 1.
-    eps : float
-        ε > 0.
-    weight_decay : float
-        λ ≥ 0.
+    weights : mapping of str to ndarray; the parameters to begin with; copied
+    betas : tuple of two floats; β₁ and β₂, each at least 0 and below 1
+    eps : float; ε > 0
+    weight_decay : float; λ ≥ 0
 
     Attributes
     ----------
-    weights : dict of str to ndarray
-        The parameters as they stand; `step` writes into these arrays.
-    steps : int
-        t, how many steps have been taken.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range or a weight is not of float32 or float64.
+    weights : dict of str to ndarray; the parameters; `step` writes into these arrays
+    steps : int; t, how many steps have been taken
 
     References
     ----------
@@ -313,16 +270,8 @@ class AdamW:
 
         Parameters
         ----------
-        gradients : mapping of str to array_like
-            By the names and of the shapes of the weights.
-        learning_rate : float
-            η ≥ 0.
-
-        Raises
-        ------
-        ValueError
-            If a name or shape does not fit, an entry is not finite or the learning rate is negative; nothing is
-            changed then.
+        gradients : mapping of str to array_like; by the names and of the shapes of the weights
+        learning_rate : float; η ≥ 0
         """
         rate = require.number("learning_rate", learning_rate, minimum=0)
         if gradients.keys() != self.weights.keys():
@@ -352,42 +301,15 @@ class AdamW:
 
 
 def warmup_cosine(step: int, *, peak: float, warmup_steps: int, total_steps: int, floor: float = 0.0) -> float:
-    r"""Return the learning rate of a step: a straight line up, then half a cosine down.
+    r"""Return the learning rate of step t, from 0: straight up over n_w steps, then half a cosine down to `floor`.
 
     .. math::
         \eta_t = \eta_\text{peak} \frac{t + 1}{n_w} \ (t < n_w), \qquad
         \eta_\text{floor} + \frac{\eta_\text{peak} - \eta_\text{floor}}{2}
         \Bigl(1 + \cos \pi \frac{t - n_w}{n - n_w}\Bigr)
 
-    Parameters
-    ----------
-    step : int
-        t, from 0; from `total_steps` on the rate stays at the floor.
-    peak, floor : float
-        Highest and last rate; 0 ≤ floor ≤ peak.
-    warmup_steps : int
-        n_w; 0: no warm-up, the first step has the peak's rate.
-    total_steps : int
-        n, above n_w.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range.
-
-    References
-    ----------
-    Loshchilov & Hutter, "SGDR", arXiv:1608.03983, §3, eq. 5 (one cycle of it); warm-up: Vaswani et al.,
-    arXiv:1706.03762, §5.3.
-
-    Examples
-    --------
-    >>> [f"{warmup_cosine(t, peak=1.0, warmup_steps=2, total_steps=6):.4f}" for t in range(7)]
-    ['0.5000', '1.0000', '1.0000', '0.8536', '0.5000', '0.1464', '0.0000']
+    From `total_steps` n on it stays at `floor`.  Loshchilov & Hutter, "SGDR", arXiv:1608.03983, §3, eq. 5 (one cycle of
+    it); warm-up: Vaswani et al., arXiv:1706.03762, §5.3.
     """
     step = require.integer("step", step, minimum=0)
     warmup_steps = require.integer("warmup_steps", warmup_steps, minimum=0)
@@ -406,26 +328,18 @@ def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray],
     .. math:: g \leftarrow g \cdot \min(1,\ c / \lVert g \rVert), \qquad
               \lVert g \rVert^2 = \sum_\text{parameters} \sum g_i^2
 
-    The direction is kept; clipping each parameter by itself would turn it.
+    The direction is kept; clipping each parameter separately would turn it.
 
     Parameters
     ----------
-    gradients : mapping of str to array_like
-        By name; integers become float64.
-    max_norm : float
-        c > 0.
+    gradients : mapping of str to array_like; by name; integers become float64
+    max_norm : float; c > 0
 
     Returns
     -------
     clipped : dict of str to ndarray
         The same arrays where nothing had to be clipped, or where the norm is not finite and no factor would help.
-    norm : float
-        The global norm before clipping.
-
-    Raises
-    ------
-    ValueError
-        If `max_norm` is not above 0, or a gradient does not hold real numbers.
+    norm : float; the global norm before clipping
 
     References
     ----------

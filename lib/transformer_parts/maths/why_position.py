@@ -1,6 +1,6 @@
 """What a function of tokens knows of their order: equivariance, invariance, and how much is left of either.
 
-A reordering is the array `order` that says which token stands at each place afterwards, (PX)_i = X_order[i].
+A reordering is the array `order` of the token at each place afterwards, (PX)_i = X_order[i].
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ __all__ = [
     "shift_gap",
 ]
 
-#: What may tell a token's position.  Sinusoidal and learned vectors are added to the tokens once, below the first
+#: What may encode a token's position.  Sinusoidal and learned vectors are added to the tokens once, below the first
 #: layer; T5 and ALiBi add to the scores, RoPE turns query and key, each in every layer.
 SCHEMES = ("none", "sinusoidal", "learned", "t5", "alibi", "rope")
 TRAINED = ("learned", "t5")
@@ -39,10 +39,8 @@ class Projections(NamedTuple):
 
     Attributes
     ----------
-    query, key, value : (D, D) ndarray
-        From the tokens into the heads.
-    output : (D, D) ndarray
-        Out of the heads.
+    query, key, value : (D, D) ndarray; from the tokens into the heads
+    output : (D, D) ndarray; out of the heads
     """
 
     query: NDArray
@@ -63,26 +61,17 @@ class _Layer(NamedTuple):
 class SelfAttention:
     """Layers of multi-head self-attention, one upon the other, and nothing else.
 
-    Norms, feed-forward layers and residual connections are left out: they treat every token by itself and know
+    Norms, feed-forward layers and residual connections are left out: they treat every token separately and know
     nothing of order.
 
     Parameters
     ----------
-    layers : tuple of Projections
-        One for each layer.
-    n_heads : int
-        H, a divisor of D.
-    scheme : {"none", "sinusoidal", "learned", "t5", "alibi", "rope"}
-        How positions are told.
-    causal : bool
-        Whether a token sees itself and those before it alone.
+    layers : tuple of Projections; one for each layer
+    n_heads : int; H, a divisor of D
+    scheme : {"none", "sinusoidal", "learned", "t5", "alibi", "rope"}; how positions are encoded
+    causal : bool; whether a token sees itself and those before it alone
     table : array_like, optional
         What a scheme has learned: (L_max, D) vectors for "learned", (buckets, H) scalars for "t5".
-
-    Raises
-    ------
-    ValueError
-        If the scheme is unknown, its table is missing or there is one too many, or D, H and the scheme do not fit.
 
     References
     ----------
@@ -139,26 +128,15 @@ class SelfAttention:
 
         Parameters
         ----------
-        d_model, n_heads : int
-            D and H.
-        scheme, causal
-            As for the class.
+        d_model, n_heads : int; D and H
+        scheme, causal : as for the class
         n_layers : int
-            How many layers.
-        max_positions : int
-            Rows of the table of "learned".
-        seed : int
-            Of the weights.
+        max_positions : int; rows of the table of "learned"
+        seed : int; of the weights
 
         Returns
         -------
-        SelfAttention
-            The weights keep the variance of their input at 1; the tables have variance 1 as well.
-
-        Raises
-        ------
-        ValueError
-            As for the class.
+        SelfAttention : the weights keep the variance of their input at 1; the tables have variance 1 as well
         """
         d_model = require.integer("d_model", d_model)
         shape = (require.integer("n_layers", n_layers), len(Projections._fields), d_model, d_model)
@@ -186,15 +164,12 @@ class SelfAttention:
 
         Parameters
         ----------
-        x : (…, L, D) array_like
-            Tokens.
-        start : int
-            Position of the first.
+        x : (…, L, D) array_like; tokens
+        start : int; position of the first
 
         Returns
         -------
-        (N, …, H, L, L) ndarray
-            Of N layers; every row sums to 1.
+        (N, …, H, L, L) ndarray; of N layers; every row sums to 1
         """
         bias = self._bias(np.shape(x)[-2])
         return np.stack(
@@ -206,15 +181,12 @@ class SelfAttention:
 
         Parameters
         ----------
-        x : (…, L, D) array_like
-            Tokens.
-        start : int
-            Position of the first.
+        x : (…, L, D) array_like; tokens
+        start : int; position of the first
 
         Returns
         -------
-        (…, H, L, K) ndarray
-            Under RoPE after the rotation.
+        (…, H, L, K) ndarray; under RoPE after the rotation
         """
         return next(self._run(x, start)).key
 
@@ -228,17 +200,18 @@ class SelfAttention:
             x = x + positions.lookup(self.table, places)
         bias = self._bias(len(places))
         for projections in self.layers:
-            query, key, value = (self._split(x @ matrix) for matrix in projections[:3])
+            query, key, value = (self._split(x @ matrix) for matrix in projections[:3])  # (…, H, L, K)
             if self.scheme == "rope":
                 query, key = rope.rotate(query, places), rope.rotate(key, places)
-            mixed = attention(query, key, value, bias=bias, causal=self.causal)
-            x = np.swapaxes(mixed, -3, -2).reshape(x.shape) @ projections.output
+            mixed = attention(query, key, value, bias=bias, causal=self.causal)  # (…, H, L, K)
+            x = np.swapaxes(mixed, -3, -2).reshape(x.shape) @ projections.output  # (…, L, D)
             yield _Layer(query, key, x)
 
     def _split(self, x: NDArray) -> NDArray:
         return np.swapaxes(x.reshape(*x.shape[:-1], self.n_heads, -1), -3, -2)
 
     def _bias(self, length: int) -> NDArray | None:
+        """Return what the scheme adds to the scores, (H, L, L)."""
         if self.scheme == "t5":
             return relative_bias.t5_bias(self.table, length, bidirectional=not self.causal)
         if self.scheme == "alibi":
@@ -250,26 +223,17 @@ REORDERINGS = ("none", "swap", "reverse", "rotate", "shuffle")
 
 
 def embed(words: Sequence[str], d_model: int, *, seed: int = 0) -> NDArray[np.float64]:
-    """Return a random vector for each word, the same one wherever the word stands.
+    """Return a random vector for each word, the same one at every place.
 
     Parameters
     ----------
-    words : sequence of str
-        The tokens, L of them.
-    d_model : int
-        D.
-    seed : int
-        Of the vectors; of one seed they depend on the set of words alone, not on their order.
+    words : sequence of str; the tokens, L of them
+    d_model : int; D
+    seed : int; of the vectors; of one seed they depend on the set of words alone, not on their order
 
     Returns
     -------
-    (L, D) ndarray
-        Of variance 1.
-
-    Raises
-    ------
-    ValueError
-        If there is no word, or something else than a string among them.
+    (L, D) ndarray; of variance 1
 
     Examples
     --------
@@ -292,22 +256,13 @@ def reorder(kind: str, length: int, *, i: int = 0, j: int = 0, seed: int = 0) ->
     kind : {"none", "swap", "reverse", "rotate", "shuffle"}
         The tokens at `i` and `j` change places; the last becomes the first; each moves on by one place and the last
         comes to the front; or they are shuffled.
-    length : int
-        L.
-    i, j : int
-        For "swap".
-    seed : int
-        For "shuffle".
+    length : int; L
+    i, j : int; for "swap"
+    seed : int; for "shuffle"
 
     Returns
     -------
-    (L,) ndarray of int
-        Which token stands at each place.
-
-    Raises
-    ------
-    ValueError
-        If the kind is unknown or a place is not below `length`.
+    (L,) ndarray of int; the token at each place
 
     Examples
     --------
@@ -333,18 +288,11 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    order : (L,) array_like of int
-        Which token stands at each place.
+    order : (L,) array_like of int; the token at each place
 
     Returns
     -------
-    (L, L) ndarray
-        One 1 in each row and each column.
-
-    Raises
-    ------
-    ValueError
-        If `order` does not hold each of 0 … L−1 once.
+    (L, L) ndarray; one 1 in each row and each column
 
     Examples
     --------
@@ -353,7 +301,7 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
            [1, 0, 0],
            [0, 1, 0]])
     """
-    order = _checked(order)
+    order = require.permutation("order", order)
     return np.eye(len(order))[order]
 
 
@@ -364,22 +312,13 @@ def equivariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order
 
     Parameters
     ----------
-    function : callable
-        f, from (…, L, D) to (…, L, Dv).
-    x : (…, L, D) array_like
-        Tokens.
-    order : (L,) array_like of int
-        The reordering.
+    function : callable; f, from (…, L, D) to (…, L, Dv)
+    x : (…, L, D) array_like; tokens
+    order : (L,) array_like of int; the reordering
 
     Returns
     -------
-    (…, L, Dv) ndarray
-        Zero, up to rounding, if f is permutation equivariant.
-
-    Raises
-    ------
-    ValueError
-        If `order` is no reordering of L tokens.
+    (…, L, Dv) ndarray; zero, up to rounding, if f is permutation equivariant
 
     References
     ----------
@@ -401,18 +340,11 @@ def invariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order: 
 
     Parameters
     ----------
-    function, x, order
-        As for `equivariance_gap`.
+    function, x, order : as for `equivariance_gap`
 
     Returns
     -------
-    (…, L, Dv) ndarray
-        Zero, up to rounding, if f is permutation invariant.
-
-    Raises
-    ------
-    ValueError
-        As for `equivariance_gap`.
+    (…, L, Dv) ndarray; zero, up to rounding, if f is permutation invariant
 
     Examples
     --------
@@ -425,21 +357,17 @@ def invariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order: 
 
 
 def shift_gap(attend: SelfAttention, x: ArrayLike, by: int) -> NDArray:
-    """Return how the outputs change if the same tokens stand `by` positions further on.
+    """Return how the outputs change if the same tokens are `by` positions further on.
 
     Parameters
     ----------
     attend : SelfAttention
-        The layers.
-    x : (…, L, D) array_like
-        Tokens.
-    by : int
-        How far they are moved.
+    x : (…, L, D) array_like; tokens
+    by : int; how far they are moved
 
     Returns
     -------
-    (…, L, D) ndarray
-        Zero, up to rounding, for a scheme that reads offsets alone.
+    (…, L, D) ndarray; zero, up to rounding, for a scheme that reads offsets alone
 
     Examples
     --------
@@ -452,7 +380,7 @@ def shift_gap(attend: SelfAttention, x: ArrayLike, by: int) -> NDArray:
 
 
 def sees_the_same(order: ArrayLike, n_layers: int = 1) -> NDArray[np.bool_]:
-    """Tell for each place whether a causal mask alone lets its output stay what it was before the reordering.
+    """Return for each place whether, under a causal mask, its output is the same as before the reordering.
 
     Without positions one causal layer reads the tokens up to its own as a set.  The output at place t stays if the
     token there is the old one and the set is.  From the second layer on, what is read has been changed by the order
@@ -460,41 +388,27 @@ def sees_the_same(order: ArrayLike, n_layers: int = 1) -> NDArray[np.bool_]:
 
     Parameters
     ----------
-    order : (L,) array_like of int
-        The reordering, of tokens that all differ.
-    n_layers : int
-        How many causal layers.
+    order : (L,) array_like of int; the reordering, of tokens that all differ
+    n_layers : int; number of causal layers
 
     Returns
     -------
     (L,) ndarray of bool
-
-    Raises
-    ------
-    ValueError
-        If `order` does not hold each of 0 … L−1 once.
 
     Examples
     --------
     >>> sees_the_same([1, 0, 2, 3]).tolist(), sees_the_same([1, 0, 2, 3], n_layers=2).tolist()
     ([False, False, True, True], [False, False, False, False])
     """
-    order = _checked(order)
+    order = require.permutation("order", order)
     stays = order == np.arange(len(order))
     if require.integer("n_layers", n_layers) > 1:
         return np.logical_and.accumulate(stays)
     return stays & (np.maximum.accumulate(order) == np.arange(len(order)))
 
 
-def _checked(order: ArrayLike) -> NDArray[np.intp]:
-    order = np.asarray(order)
-    if order.ndim != 1 or order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(len(order))):
-        raise require.refusal("order", repr(order.tolist()), "each of 0 … L−1 once, in some order")
-    return order
-
-
 def _tokens(x: ArrayLike, order: ArrayLike) -> tuple[NDArray, NDArray[np.intp]]:
-    x, order = require.array("x", x, min_ndim=2), _checked(order)
+    x, order = require.array("x", x, min_ndim=2), require.permutation("order", order)
     if len(order) != x.shape[-2]:
         raise require.refusal("order", f"{len(order)} places", f"as many as x has tokens, {x.shape[-2]}")
     return x, order

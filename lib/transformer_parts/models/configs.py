@@ -1,4 +1,4 @@
-"""Published decoders: their sizes, where these are told, and how many parameters the publication says they have.
+"""Published decoders: their sizes, the source of these, and the number of parameters that the publication states.
 
 `PUBLISHED` maps a model's name to its entry.  Every entry's count is compared in the tests with that of an
 independent implementation built to the same sizes.
@@ -26,30 +26,14 @@ class WidthRule:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """A published decoder.
+    """A published decoder."""
 
-    Attributes
-    ----------
-    config : DecoderConfig
-        Its sizes, as the released weights have them.
-    source : str
-        Where they are told.
-    told : str
-        The number of parameters in the publication's words; "" where it gives none.
-    told_non_embedding : str
-        The same without embedding and head.
-    width_rule : WidthRule or None
-        How d_ff was made, where that is published.
-    note : str
-        What a reader comparing the numbers should know.
-    """
-
-    config: DecoderConfig
-    source: str
-    told: str = ""
-    told_non_embedding: str = ""
-    width_rule: WidthRule | None = None
-    note: str = ""
+    config: DecoderConfig  # its sizes, as the released weights have them
+    source: str  # where they are published
+    told: str = ""  # the number of parameters in the publication's words; "" where it gives none
+    told_non_embedding: str = ""  # the same without embedding and head
+    width_rule: WidthRule | None = None  # how d_ff was made, where that is published
+    note: str = ""  # what a reader comparing the numbers should know
 
 
 def _gpt2(d_model: int, n_layers: int, n_heads: int) -> DecoderConfig:
@@ -231,13 +215,7 @@ class LlamaSizes:
 
 
 def llama_sizes(file: GGUFFile) -> LlamaSizes:
-    """Read the sizes; what Llama files may leave out has the value that leaving it out means.
-
-    Raises
-    ------
-    ValueError
-        A field is missing, the rotation turns only a part of each head, or its frequencies are scaled.
-    """
+    """Read the sizes; what Llama files may leave out has the value that leaving it out means."""
 
     def field(name: str, default=None):
         return file.field(f"llama.{name}", default)
@@ -287,18 +265,11 @@ def factors_for(pairs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
     Parameters
     ----------
-    pairs : int
-        P, at least 1.
+    pairs : int; P, at least 1
 
     Returns
     -------
-    short, long : ndarray, shape (P,)
-        The lists.
-
-    Raises
-    ------
-    ValueError
-        If `pairs` is not a positive integer.
+    short, long : ndarray, shape (P,); the lists
 
     Examples
     --------

@@ -40,56 +40,31 @@ class Excerpt:
 
     Arrays are stored in float16 where the model computes them and float32 where it holds them (norm weights);
     the methods return them in float64, which changes no value.
-
-    Attributes
-    ----------
-    text : str
-        The passage.
-    token_texts : tuple of str
-        The text of each token, leading space included.
-    token_ids : ndarray, shape (L,)
-        The model's numbers of the tokens.
-    n_layers, n_heads, n_kv_heads, head_dim, d_model, d_ff : int
-        The model's sizes.  Query head h reads key head ``h // (n_heads // n_kv_heads)``.
-    rope_base : float
-        Base of the rotation's frequencies.
-    layout : str
-        Which channels of q and k make a pair: "interleaved", as in the weights' file.
-    eps : float
-        ε of every norm.
-    qk_layers, gate_layers : tuple of int
-        The layers whose queries and keys, and whose gates, are here.
-    residual_names : tuple of str
-        The norms whose input is here, such as ``"blk.11.attn_norm"``.
-    telling_heads : tuple of TellingHead
-        Heads of `qk_layers` to begin with.
-    norm_names : tuple of str
-        All norms of the model in the order of the computation: the rows of `residual_rms`.
-    tensor_shapes : mapping of str to tuple of int
-        Every tensor of the weights' file; matrices are (out, in).
-    provenance : mapping
-        Model, package, digests, licence, command, date, rounding.
     """
 
-    text: str
-    token_texts: tuple[str, ...] = field(repr=False)
-    token_ids: NDArray[np.int64] = field(repr=False)
+    text: str  # the passage
+    token_texts: tuple[str, ...] = field(repr=False)  # the text of each token, leading space included
+    token_ids: NDArray[np.int64] = field(repr=False)  # (L,): the model's numbers of the tokens
+    # n_layers, n_heads, n_kv_heads, head_dim, d_model, d_ff: the model's sizes; query head h reads key
+    # head ``h // (n_heads // n_kv_heads)``
     n_layers: int
     n_heads: int
     n_kv_heads: int
     head_dim: int
     d_model: int
     d_ff: int
-    rope_base: float
-    layout: str
-    eps: float
-    qk_layers: tuple[int, ...]
+    rope_base: float  # base of the rotation's frequencies
+    layout: str  # which channels of q and k make a pair: "interleaved", as in the weights' file
+    eps: float  # ε of every norm
+    qk_layers: tuple[int, ...]  # qk_layers, gate_layers: the layers whose queries and keys, and whose gates, are here
     gate_layers: tuple[int, ...]
-    residual_names: tuple[str, ...]
-    telling_heads: tuple[TellingHead, ...]
+    residual_names: tuple[str, ...]  # the norms whose input is here, such as ``"blk.11.attn_norm"``
+    telling_heads: tuple[TellingHead, ...]  # heads of `qk_layers` to begin with
+    # all norms of the model in the order of the computation: the rows of `residual_rms`
     norm_names: tuple[str, ...] = field(repr=False)
+    # every tensor of the weights' file; matrices are (out, in)
     tensor_shapes: Mapping[str, tuple[int, ...]] = field(repr=False)
-    provenance: Mapping[str, Any] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)  # model, package, digests, licence, command, date, rounding
     _arrays: Mapping[str, NDArray] = field(repr=False)
 
     def query(self, layer: int, head: int) -> NDArray[np.float64]:
@@ -138,24 +113,9 @@ class Excerpt:
 
 
 def load_excerpt(folder: Traversable | Path | None = None) -> Excerpt:
-    """Read the excerpt.
+    """Read the excerpt from `folder`, by default the library's own data; nothing is cached.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Where ``smollm2_excerpt.npz`` and ``smollm2_excerpt.json`` are; the library's own data if not given.
-
-    Returns
-    -------
-    Excerpt
-        A new one at each call: nothing is cached.
-
-    Raises
-    ------
-    FileNotFoundError
-        A file is missing.
-    ValueError
-        A file is damaged: the arrays' SHA-256 is not the one the provenance states, or the provenance is no JSON.
+    A missing file raises FileNotFoundError; a damaged one (by the SHA-256 of the arrays) ValueError.
 
     Examples
     --------

@@ -17,22 +17,9 @@ class FusedLayer(DecoderLayer):
     """A `DecoderLayer` that decodes faster: four matrices are read for each token instead of seven, row by row.
 
     One new token makes every product a vector times a matrix, whose time is that of reading the matrix.  Larger
-    matrices stored by rows of x @ w are read some 30 % faster (`make bench-model`); for many tokens at once
-    there is no difference.
-
-    Parameters
-    ----------
-    w_qkv : (D, (H + 2G)·K) ndarray
-        Its columns are those of w_q, w_k and w_v, which are views of it.
-    w_gate_up : (D, 2F) ndarray
-        Its columns are those of w_gate and w_up, which are views of it.
-    **weights
-        As of `DecoderLayer`.
-
-    Raises
-    ------
-    ValueError
-        If a matrix is not a view of the joined one, or as `DecoderLayer` does.
+    matrices stored by rows of x @ w are read some 30 % faster (`make bench-model`); for many tokens at once there is no
+    difference.  The columns of `w_qkv`, (D, (H + 2G)·K), are those of w_q, w_k and w_v, the columns of `w_gate_up`, (D,
+    2F), those of w_gate and w_up; these five are views.
 
     Examples
     --------

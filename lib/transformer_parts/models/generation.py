@@ -16,7 +16,6 @@ class Session:
     Parameters
     ----------
     model : SmolLM2
-        The model.
     capacity : int
         Tokens to reserve room for.  A longer text finds room too, by copying what is there.
 
@@ -54,15 +53,13 @@ class Session:
 
         Parameters
         ----------
-        token_ids : array_like of int, shape (L,)
-            The prompt, or a part of it, or one token.
+        token_ids : array_like of int, shape (L,); the prompt, or a part of it, or one token
         chunk : int
             Most tokens that are run at once: it bounds the memory and changes no result beyond rounding.
 
         Returns
         -------
-        ndarray, shape (V,)
-            Logits.
+        ndarray, shape (V,); logits
 
         Raises
         ------
@@ -99,14 +96,9 @@ class Session:
         self._logits = None
 
     def prompt(self, token_ids: ArrayLike, *, chunk: int = 2048) -> NDArray[np.float32]:
-        """Make these the tokens and return the logits of the next one; what the texts begin with alike is kept.
+        """Make these the tokens and return the logits of the next one; the texts' common beginning is kept.
 
-        The last token is run anew in any case, for its logits.
-
-        Raises
-        ------
-        ValueError
-            As `feed` does; the session is as it was then.
+        The last token is run again in any case, for its logits.  After a ValueError the session is as before.
         """
         ids = require.indices("token_ids", token_ids, len(self.model.embedding))
         require.ndim("token_ids", ids, 1)
@@ -138,28 +130,17 @@ def generate(
 
     Parameters
     ----------
-    session : Session
-        After `Session.feed`.
-    max_tokens : int
-        Most tokens to make.
-    temperature : float
-        0 takes the likeliest token each time (greedy); above 0 tokens are drawn.
-    top_k, top_p
-        As in `sampling.next_token_probabilities`.
-    seed : int
-        The same seed and session give the same tokens.
+    session : Session; after `Session.feed`
+    max_tokens : int; most tokens to make
+    temperature : float; 0 takes the likeliest token each time (greedy); above 0 tokens are drawn
+    top_k, top_p : as in `sampling.next_token_probabilities`
+    seed : int; the same seed and session give the same tokens
     stop : collection of int
         Tokens that end the text, such as the model's ``<|im_end|>``; such a token is yielded and not fed.
 
     Yields
     ------
-    int
-        A token.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range, or the session was fed nothing.
+    int; a token
     """
     rng = np.random.default_rng(require.integer("seed", seed, minimum=0))
     for _ in range(require.integer("max_tokens", max_tokens)):

@@ -57,17 +57,7 @@ _STEP_OF_NORM = MappingProxyType({"attn_norm": "x", "ffn_norm": "U"})
 def compute(model: SmolLM2, file: GGUFFile) -> dict[str, NDArray]:
     """Run the model over the passage and return the excerpt's arrays by name.
 
-    Parameters
-    ----------
-    model : SmolLM2
-        The model of `file`.
-    file : GGUFFile
-        For the tokenizer, the norms' weights and the shapes.
-
-    Returns
-    -------
-    dict
-        What the passage gives, in float16, and what the file holds, as it holds it.
+    They are what the passage gives, in float16, and the norms' weights and the shapes of the file, as it holds them.
     """
     tokenizer = load_tokenizer(file)
     token_ids = np.array(tokenizer.encode(TEXT).ids)
@@ -95,7 +85,7 @@ def compute(model: SmolLM2, file: GGUFFile) -> dict[str, NDArray]:
 
 
 def notes(model: SmolLM2, excerpt_sha256: str, date: str) -> dict[str, Any]:
-    """Return the provenance, the settings and the passage, as they are written beside the arrays."""
+    """Return the provenance, the settings and the passage, as they are written next to the arrays."""
     settings = asdict(model.sizes)
     for left_out in ("vocab_size", "context_length"):
         del settings[left_out]

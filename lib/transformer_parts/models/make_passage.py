@@ -44,7 +44,7 @@ def stored(passage: Passage) -> bytes:
 
 
 def notes(passage: Passage, arrays_sha256: str, date: str) -> dict[str, Any]:
-    """Return the text, the settings and the provenance, as they are written beside the arrays."""
+    """Return the text, the settings and the provenance, as they are written next to the arrays."""
     return {
         "provenance": {
             "model": "SmolLM2-135M-Instruct",

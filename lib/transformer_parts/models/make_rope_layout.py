@@ -31,13 +31,7 @@ NEW_TOKENS = 24
 
 
 def read_as(model: SmolLM2, reading: str, length: int) -> tuple[SmolLM2, NDArray | None]:
-    """Return the model whose layers pair channels in that way, and the positions to run it with.
-
-    Raises
-    ------
-    ValueError
-        If the reading is unknown.
-    """
+    """Return the model whose layers pair channels in that way, and the positions to run it with."""
     require.one_of("reading", reading, READINGS)
     if reading == "none":
         return model, np.zeros(length)  # at position 0 nothing is turned
@@ -51,13 +45,7 @@ def log_probabilities(model: SmolLM2, reading: str, token_ids: ArrayLike) -> NDA
 
 
 def measure(model: SmolLM2, token_ids: ArrayLike, window: int = WINDOW) -> dict[str, Any]:
-    """Return ``loss``, ``divergence``, ``kept`` and ``windows`` of a `LayoutReport` for one passage.
-
-    Raises
-    ------
-    ValueError
-        If the model's own layout is not interleaved, or the passage is no longer than the window.
-    """
+    """Return ``loss``, ``divergence``, ``kept`` and ``windows`` of a `LayoutReport` for one passage."""
     require.one_of("the layout of model", model.layers[0].layout, READINGS[:1])
     token_ids = np.asarray(token_ids)
     window = require.integer("window", window, maximum=len(token_ids) - 1)

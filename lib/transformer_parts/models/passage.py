@@ -1,4 +1,4 @@
-"""All that is looked at when one passage goes through the real model, and the passage that is part of the library.
+"""Everything that is shown of one passage going through the real model, and the passage that is part of the library.
 
 `read_passage` computes it from the weights, `load_passage` reads the committed one, which `make_passage` has written:
 both return the same kind of object, so that a page works with and without the weights.
@@ -37,61 +37,36 @@ HALF = ("query", "key", "weights", "lens_top")
 
 @dataclass(frozen=True, eq=False)
 class Passage:
-    """One passage of L tokens on its way through a model of N layers.
+    """One passage of L tokens on its way through a model of N layers."""
 
-    Attributes
-    ----------
-    text : str
-        The passage.
-    token_texts : tuple of str
-        The text of each token, leading space included.
-    token_ids : ndarray, shape (L,)
-        The model's numbers of the tokens.
-    residual_rms, residual_peak : ndarray, shape (2N + 1, L)
-        RMS of the residual vectors as they enter each norm, in order, and the size of their largest entry.
-    peak_channel : ndarray of int, shape (2N + 1, L)
-        The channel of that entry.
-    query, key : ndarray, shapes (N, H, L, K) and (N, G, L, K)
-        Before the rotation.
-    weights : ndarray, shape (N, H, L, L)
-        Attention weights.
-    gate_counts : ndarray of int, shape (N, L, C)
-        How many of a token's gates before the activation, x·W_gate, fall in each of the C classes of `GATE_EDGES`.
-    gate_shares : ndarray, shape (N, L, 2)
-        The shares of the gates after it, SiLU(x·W_gate), that are below 0, and above 1.
-    lens_ids, lens_top : ndarray, shape (N + 1, L, B)
-        The B likeliest next tokens and their probabilities, had the model ended before layer 0, 1, …: final norm and
-        head applied to the residual stream there.  The last row is the model's own prediction.
-    lens_next : ndarray, shape (N + 1, L)
-        The probability so given to the token that comes next; NaN for the last.
-    words : mapping of int to str
-        The text of every token of `lens_ids`.
-    losses : mapping of str to ndarray, shape (L − 1,)
-        −ln p of each token but the first, in nats: as trained, and with each part of `variants.BROKEN` broken.
-    settings : mapping
-        n_layers, n_heads, n_kv_heads, head_dim, rope_base, layout.
-    provenance : mapping
-        Where it is from.
-    """
-
-    text: str
-    token_texts: tuple[str, ...] = field(repr=False)
-    token_ids: NDArray[np.int64] = field(repr=False)
+    text: str  # the passage
+    token_texts: tuple[str, ...] = field(repr=False)  # the text of each token, leading space included
+    token_ids: NDArray[np.int64] = field(repr=False)  # (L,): the model's numbers of the tokens
+    # residual_rms, residual_peak (2N + 1, L): RMS of the residual vectors as they enter each norm, in order, and the
+    # size of their largest entry
     residual_rms: NDArray = field(repr=False)
     residual_peak: NDArray = field(repr=False)
-    peak_channel: NDArray = field(repr=False)
-    query: NDArray = field(repr=False)
+    peak_channel: NDArray = field(repr=False)  # (2N + 1, L): the channel of that entry
+    query: NDArray = field(repr=False)  # query, key (N, H, L, K), (N, G, L, K): before the rotation
     key: NDArray = field(repr=False)
-    weights: NDArray = field(repr=False)
+    weights: NDArray = field(repr=False)  # (N, H, L, L): attention weights
+    # (N, L, C): how many of a token's gates before the activation, x·W_gate, fall in each of the C classes of
+    # `GATE_EDGES`
     gate_counts: NDArray = field(repr=False)
+    # (N, L, 2): the shares of the gates after it, SiLU(x·W_gate), that are below 0, and above 1
     gate_shares: NDArray = field(repr=False)
+    # lens_ids, lens_top (N + 1, L, B): The B likeliest next tokens and their probabilities, had the model ended before
+    # layer 0, 1, …: final norm and head applied to the residual stream there. The last row is the model's own
+    # prediction.
     lens_ids: NDArray = field(repr=False)
     lens_top: NDArray = field(repr=False)
+    # (N + 1, L): the probability so given to the token that comes next; NaN for the last
     lens_next: NDArray = field(repr=False)
-    words: Mapping[int, str] = field(repr=False)
+    words: Mapping[int, str] = field(repr=False)  # the text of every token of `lens_ids`
+    # −ln p of each token but the first, in nats: as trained, and with each part of `variants.BROKEN` broken
     losses: Mapping[str, NDArray] = field(repr=False)
-    settings: Mapping[str, Any] = field(repr=False)
-    provenance: Mapping[str, Any] = field(repr=False)
+    settings: Mapping[str, Any] = field(repr=False)  # n_layers, n_heads, n_kv_heads, head_dim, rope_base, layout
+    provenance: Mapping[str, Any] = field(repr=False)  # where it is from
 
     def __len__(self) -> int:
         return len(self.token_ids)
@@ -119,24 +94,9 @@ ARRAYS = (
 
 
 def load_passage(folder: Traversable | Path | None = None) -> Passage:
-    """Read the committed passage.
+    """Read the passage from `folder`, by default the library's own data; floating arrays are float64.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Where ``smollm2_passage.npz`` and ``smollm2_passage.json`` are; the library's own data if not given.
-
-    Returns
-    -------
-    Passage
-        A new one at each call: nothing is cached.  Floating arrays are float64.
-
-    Raises
-    ------
-    FileNotFoundError
-        A file is missing.
-    ValueError
-        A file is damaged.
+    A missing file raises FileNotFoundError, a damaged one ValueError.
 
     Examples
     --------
@@ -178,22 +138,7 @@ BEST = 5
 
 
 def read_passage(model: SmolLM2, tokenizer: Tokenizer, text: str) -> Iterator[Passage | float]:
-    """Yield the part of the work that is done, from 0 to 1, and at last the `Passage`.
-
-    Parameters
-    ----------
-    model : SmolLM2
-        The model, as trained.
-    tokenizer : Tokenizer
-        Its tokenizer.
-    text : str
-        From two tokens to `MOST_TOKENS`.
-
-    Raises
-    ------
-    ValueError
-        The text has fewer or more tokens.
-    """
+    """Yield the finished share of the work and at last the `Passage` of a text (2 to `MOST_TOKENS` tokens)."""
     token_ids = np.array(tokenizer.encode(text).ids, dtype=np.int64)
     if not 2 <= len(token_ids) <= MOST_TOKENS:
         raise require.refusal("text", f"{len(token_ids)} tokens", f"2 to {MOST_TOKENS}")

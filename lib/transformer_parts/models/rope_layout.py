@@ -19,52 +19,25 @@ READINGS = ("interleaved", "split", "none")
 
 @dataclass(frozen=True)
 class LayoutReport:
-    """The model under three readings: pairs as trained, split halves, and nothing turned.
+    """The model under three readings: pairs as trained, split halves, and nothing turned."""
 
-    Attributes
-    ----------
-    loss : mapping of str to float
-        Mean negative log-likelihood of the next token over the whole passage, in nats, by reading.
-    divergence : mapping of str to tuple of float
-        For the two wrong readings: KL(as trained ‖ as read) of the next-token distribution in nats, at each position
-        of a window, mean over `windows` windows of the passage.
-    kept : mapping of str to tuple of float
-        For the same: share of the windows in which the likeliest next token is the same.
-    windows : int
-        How many windows: one beginning at each token that has a full window after it.
-    continuations : mapping of str to mapping of str to str
-        Prompt → reading → what follows when the likeliest token is taken each time.
-    provenance : mapping
-        Model, weights' digest, command, date.
-    """
-
+    # mean negative log-likelihood of the next token over the whole passage, in nats, by reading
     loss: Mapping[str, float]
+    # for the two wrong readings: KL(as trained ‖ as read) of the next-token distribution in nats, at each position of a
+    # window, mean over `windows` windows of the passage
     divergence: Mapping[str, tuple[float, ...]]
+    # for the same: share of the windows in which the likeliest next token is the same
     kept: Mapping[str, tuple[float, ...]]
-    windows: int
+    windows: int  # how many windows: one beginning at each token that has a full window after it
+    # prompt → reading → what follows when the likeliest token is taken each time
     continuations: Mapping[str, Mapping[str, str]] = field(repr=False)
-    provenance: Mapping[str, Any] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)  # model, weights' digest, command, date
 
 
 def load_report(folder: Traversable | Path | None = None) -> LayoutReport:
-    """Read the report.
+    """Read the report from `folder`, by default the library's own data; nothing is cached.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Where ``smollm2_rope_layout.json`` is; the library's own data if not given.
-
-    Returns
-    -------
-    LayoutReport
-        A new one at each call: nothing is cached.
-
-    Raises
-    ------
-    FileNotFoundError
-        The file is missing.
-    ValueError
-        The file is damaged.
+    A missing file raises FileNotFoundError, a damaged one ValueError.
 
     Examples
     --------

@@ -25,50 +25,28 @@ _ARGUMENT = MappingProxyType({"attn_q": "w_q", "attn_k": "w_k", "attn_v": "w_v",
 
 @dataclass(frozen=True, eq=False)
 class SmolLM2:
-    """A decoder with its weights, float32.
+    """A decoder with its weights, float32."""
 
-    Attributes
-    ----------
-    sizes : LlamaSizes
-        What the file states.
-    embedding : ndarray, shape (V, D)
-        One row a token.
-    layers : tuple of FusedLayer
-        In order.
-    final_norm : ndarray, shape (D,)
-        The weight of the last RMSNorm.
-    head : ndarray, shape (D, V)
-        To the logits; where the file ties it, a view of the embedding.
-    norm : callable
-        The last norm, called with the residual vectors, its weight and ``eps``.
-    """
-
-    sizes: LlamaSizes
-    embedding: NDArray[np.float32] = field(repr=False)
-    layers: tuple[FusedLayer, ...] = field(repr=False)
-    final_norm: NDArray[np.float32] = field(repr=False)
+    sizes: LlamaSizes  # what the file states
+    embedding: NDArray[np.float32] = field(repr=False)  # (V, D): one row a token
+    layers: tuple[FusedLayer, ...] = field(repr=False)  # in order
+    final_norm: NDArray[np.float32] = field(repr=False)  # (D,): the weight of the last RMSNorm
+    # (D, V): to the logits; where the file ties it, a view of the embedding
     head: NDArray[np.float32] = field(repr=False)
-    norm: Callable[..., NDArray] = rms_norm
+    norm: Callable[..., NDArray] = rms_norm  # the last norm, called with the residual vectors, its weight and ``eps``
 
     def hidden(self, token_ids: ArrayLike, positions: ArrayLike | None = None) -> NDArray[np.float32]:
         """Return the residual vectors after the last layer, before the final norm.
 
         Parameters
         ----------
-        token_ids : array_like of int, shape (..., L)
-            From 0 to V − 1.
+        token_ids : array_like of int, shape (..., L); from 0 to V − 1
         positions : array_like, shape (L,) or broadcastable to (..., L), optional
             The tokens' positions; 0 … L − 1 if not given.
 
         Returns
         -------
         ndarray, shape (..., L, D)
-            The vectors.
-
-        Raises
-        ------
-        ValueError
-            `token_ids` has something that is not an integer from 0 to V − 1, or nothing.
         """
         x = self.embed(token_ids)
         for layer in self.layers:
@@ -84,19 +62,13 @@ class SmolLM2:
 
         Parameters
         ----------
-        token_ids, positions
-            As in `hidden`.
+        token_ids, positions : as in `hidden`
 
         Returns
         -------
         ndarray, shape (..., L, V)
-            Logits.  V is large: where only the last position is wanted, ``logits(hidden(token_ids)[..., -1, :])``
-            takes L times less.
-
-        Raises
-        ------
-        ValueError
-            As in `hidden`.
+            Logits.  V is large: where only the last position is wanted, ``logits(hidden(token_ids)[..., -1, :])`` takes
+            L times less.
         """
         return self.logits(self.hidden(token_ids, positions))
 
@@ -107,23 +79,16 @@ class SmolLM2:
 
         Parameters
         ----------
-        token_ids, positions
-            As in `hidden`.
+        token_ids, positions : as in `hidden`
         names : iterable of str
-            ``"blk.11.q"`` is the step "q" of layer 11 (from 0); the steps are those of `DecoderLayer.trace`
-            ("x" and "U" are the residual vectors that enter the layer's two norms) and "gate_input", x·W_gate
-            before the SiLU.  ``"output_norm.input"`` are the residual vectors that enter the final norm,
-            ``"logits"`` the logits.
+            ``"blk.11.q"`` is the step "q" of layer 11 (from 0); the steps are those of `DecoderLayer.trace` ("x" and
+            "U" are the residual vectors that enter the layer's two norms) and "gate_input", x·W_gate before the SiLU.
+            ``"output_norm.input"`` are the residual vectors that enter the final norm, ``"logits"`` the logits.
 
         Returns
         -------
         dict
             The tensors by name, in the order of `names`.  Layers after the last named one are not computed.
-
-        Raises
-        ------
-        ValueError
-            A name has no such layer or step; or as in `hidden`.
         """
         names = list(names)
         wanted: dict[int, list[str]] = {}
@@ -163,7 +128,6 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
     Parameters
     ----------
     file : GGUFFile
-        The opened file.
     layout : {"interleaved", "split"}
         Which channels of q and k make a pair.  The rows in a GGUF file of this architecture are in the interleaved
         layout; the other one is there to show what the mistake does.
@@ -172,12 +136,6 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
     -------
     SmolLM2
         With every weight in float32, in layers that decode fast (`fused_layer`); the embedding is as in the file.
-
-    Raises
-    ------
-    ValueError
-        The file has another architecture, scaled frequencies, biases, a partial rotation, or lacks a field or a
-        tensor; or a tensor has another shape than the fields say.
     """
     require.one_of("general.architecture", file.field("general.architecture"), ("llama",))
     sizes = llama_sizes(file)

@@ -12,39 +12,21 @@ from transformer_parts.models.weights import GGUFFile
 # GGUF's types of tokens that merges never make, control and user-defined, and whether decoding may skip them
 _ADDED = MappingProxyType({3: True, 4: False})
 
-# Each byte as the character that stands for it in the vocabulary: itself if it is printable, else one from 256 on.
+# Each byte as the character that represents it in the vocabulary: itself if it is printable, else one from 256 on.
 _PRINTABLE = (*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100))
 _OTHERS = tuple(byte for byte in range(256) if byte not in _PRINTABLE)
 _BYTES = "".join(chr(byte if byte in _PRINTABLE else 256 + _OTHERS.index(byte)) for byte in range(256))
 
 
 def load_tokenizer(file: GGUFFile) -> Tokenizer:
-    """Return the tokenizer that a GGUF file describes.
+    """Return the tokenizer that a GGUF file describes; ``encode(text).ids`` and ``decode(ids)`` are mutual inverses.
 
     Text is cut before each digit and by GPT-2's rule into words with their leading space; each word's UTF-8 bytes,
     written as 256 printable characters, are joined by the merges in their order.  Control tokens such as
     ``<|im_start|>`` are recognised in the text.  Encoding adds no token of its own.
 
-    Parameters
-    ----------
-    file : GGUFFile
-        A file with ``tokenizer.ggml.model`` "gpt2" and ``tokenizer.ggml.pre`` "smollm".
-
-    Returns
-    -------
-    tokenizers.Tokenizer
-        ``encode(text).ids`` and ``decode(ids)`` are inverse to one another for every text.
-
-    Raises
-    ------
-    ValueError
-        The file has no vocabulary, a kind of tokenizer other than these, or merges its vocabulary
-        does not hold.
-
-    References
-    ----------
-    Sennrich, Haddow & Birch 2016, arXiv 1508.07909, §3.2 (byte-pair encoding); Radford et al. 2019,
-    "Language Models are Unsupervised Multitask Learners", §2.2 (its byte-level form).
+    Sennrich, Haddow & Birch 2016, arXiv 1508.07909, §3.2 (byte-pair encoding); Radford et al. 2019, "Language Models
+    are Unsupervised Multitask Learners", §2.2 (its byte-level form).
     """
     require.one_of("tokenizer.ggml.model", file.field("tokenizer.ggml.model"), ("gpt2",))
     require.one_of("tokenizer.ggml.pre", file.field("tokenizer.ggml.pre"), ("smollm",))

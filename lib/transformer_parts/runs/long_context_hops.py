@@ -1,8 +1,8 @@
 """One hop and two hops on a small decoder: can it be taught in a short training to follow a reference.
 
-Pairs of symbols stand in any order: a b, b c and so on for other chains.  Then it is asked, after one mark, what
+Pairs of symbols come in any order: a b, b c and so on for other chains.  Then it is asked, after one mark, what
 follows a (one hop: b), after another, what follows that (two hops: c).  The command
-``python -m transformer_parts.runs.long_context_hops`` writes the recording anew.
+``python -m transformer_parts.runs.long_context_hops`` rewrites the recording.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Context extension of a small decoder, with and without fine-tuning.
 
-Two layers learn to repeat random segments within 64 tokens and are tried at up to 512, as trained and by each
+Two layers learn to repeat random segments within 64 tokens and are evaluated at up to 512, as trained and by each
 method, without any further training and after a short one at 256 tokens.  The command
-``python -m transformer_parts.runs.long_context_small`` writes the recording anew.
+``python -m transformer_parts.runs.long_context_small`` rewrites the recording.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,18 +31,10 @@ Weights = Mapping[str, NDArray]
 
 
 class Result(NamedTuple):
-    """What one decoder foretells at one length.
+    """What one decoder predicts at one length."""
 
-    Attributes
-    ----------
-    accuracy : float
-        The share of the tokens which repeat that are the likeliest by the decoder.
-    loss : float
-        Their mean loss, in nats.
-    """
-
-    accuracy: float
-    loss: float
+    accuracy: float  # the share of the tokens which repeat that are the likeliest by the decoder
+    loss: float  # their mean loss, in nats
 
 
 def config() -> StackConfig:

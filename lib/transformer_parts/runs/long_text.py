@@ -20,7 +20,7 @@ FOLDER = "usr/share/doc/debian-handbook/html/en-US/"
 FIRST_PAGE = "index.html"
 _MAGIC = b"!<arch>\n"
 _HEADER = 60
-# what stands on a page and is not the book's text
+# what is on a page and is not the book's text
 _LEFT_OUT = frozenset({"docnav", "toc", "footnotes"})
 _BREAKS = frozenset({"div", "p", "li", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "tr", "br", "table"})
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "col"})
@@ -28,41 +28,18 @@ _VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "col"})
 
 @dataclass(frozen=True)
 class LongText:
-    """A text and where it is from.
+    """A text and where it is from."""
 
-    Attributes
-    ----------
-    text : str
-        The text.
-    package, license, sha256 : str
-        The package's file, the licence, and the SHA-256 of the text in UTF-8.
-    """
-
-    text: str
-    package: str
+    text: str  # the text
+    package: str  # package, license, sha256: the package's file, the licence, and the SHA-256 of the text in UTF-8
     license: str
     sha256: str
 
 
 def read_package(path: str | Path) -> LongText:
-    """Return the text of the handbook in a Debian package.
+    """Return the text of the handbook in a Debian package ``debian-handbook_….deb``, one paragraph a line.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file ``debian-handbook_….deb``.
-
-    Returns
-    -------
-    LongText
-        Pages in the book's order, one paragraph a line.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    ValueError
-        It is no Debian package, or not that of the handbook.
+    A missing file raises FileNotFoundError, another one ValueError.
     """
     path = Path(path)
     pages = {}

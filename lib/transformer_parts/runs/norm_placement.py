@@ -1,6 +1,6 @@
 """Norm placements measured: gradients at initialisation by depth, and short runs with and without warm-up.
 
-``python -m transformer_parts.runs.norm_placement`` writes the recording anew.
+``python -m transformer_parts.runs.norm_placement`` rewrites the recording.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ SEGMENT = (3, 6)
 RATES = (3e-3, 1e-2)
 WARMUPS = (0, 50)
 RUN_SEEDS = (0, 1)
-#: Steps between two looks at the numbers by layer; the loss is averaged over as many.
+#: Steps between two measurements of the numbers by layer; the loss is averaged over as many.
 EVERY = 10
 
 
@@ -41,13 +41,10 @@ def at_depth(placement: str, scheme: str, n_layers: int, seed: int) -> FirstPass
 
 
 def short_run(placement: str, peak: float, warmup_steps: int, seed: int, *, steps: int = PLAN.steps) -> dict:
-    """Train one small decoder.
+    """Train one small decoder; return the mean ``loss`` over each `EVERY` steps, and two measures every `EVERY` steps.
 
-    Returns
-    -------
-    dict
-        ``loss``: mean over each `EVERY` steps.  ``activation_rms`` (looks, n_layers + 1) and ``gradient`` (looks,
-        n_layers), the norm of a layer's gradient: at step 0 and every `EVERY` steps.
+    These are ``activation_rms``, (measurements, n_layers + 1), and ``gradient``, (measurements, n_layers), the norm of
+    a layer's gradient, the first at step 0.
     """
     config = StackConfig(**KIND, **RUN_SIZES, placement=placement)
     plan = Plan(**(asdict(PLAN) | {"peak": peak, "floor": peak, "warmup_steps": warmup_steps, "seed": seed}))

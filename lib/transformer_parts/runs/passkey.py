@@ -1,10 +1,10 @@
 """Retrieval from a long text by the real model: the log-probability of hidden numbers, as trained and by YaRN.
 
-``python -m transformer_parts.runs.passkey`` wants what `long_context` wants and takes longer; the file is written anew
+``python -m transformer_parts.runs.passkey`` needs what `long_context` needs and takes longer; the file is rewritten
 after each text.
 
-Several sentences such as "The key of the red door is 48291." stand at even depths in pages of a book.  After them
-the sentence is begun once more for each door, and every number of the text is tried as its end: the right one should
+Several sentences such as "The key of the red door is 48291." are placed at even depths in pages of a book.  After them
+the sentence is begun once more for each door, and every number of the text is scored as its end: the right one should
 be the likeliest.  The others are the distractors.  In two hops a door's key lies in a box, and the box has a number.
 """
 
@@ -32,7 +32,7 @@ from transformer_parts.runs.long_context import scaled_rope
 
 NAME = "passkey"
 METHODS = ("plain", "yarn")
-#: The factor of YaRN, whatever the length: the model is extended once.
+#: The factor of YaRN at every length: the model is extended once.
 FACTOR = 2
 DOORS = ("red", "blue", "green", "white", "black", "yellow", "brown", "grey")
 BOXES = ("iron", "wooden", "glass", "paper", "copper", "silver", "stone", "plastic")
@@ -41,43 +41,19 @@ DIGITS = 5
 
 @dataclass(frozen=True)
 class Text:
-    """A text with hidden sentences, and what is asked after it.
+    """A text with hidden sentences, and what is asked after it."""
 
-    Attributes
-    ----------
-    tokens : list of int
-        The text.
-    depths : tuple of float
-        Where each sentence stands, from 0 (the beginning) to 1.
-    questions : dict of str to list of list of int
-        By kind, the beginning of a sentence for each door.
-    answers : list of list of int
-        The number of each door, digit by digit.
-    """
-
-    tokens: list[int]
-    depths: tuple[float, ...]
-    questions: dict[str, list[list[int]]]
-    answers: list[list[int]]
+    tokens: list[int]  # the text
+    depths: tuple[float, ...]  # the depth of each sentence, from 0 (the beginning) to 1
+    questions: dict[str, list[list[int]]]  # by kind, the beginning of a sentence for each door
+    answers: list[list[int]]  # the number of each door, digit by digit
 
 
 def hide(tokenizer: Tokenizer, pages: Sequence[int], length: int, doors: int, *, two_hops: bool, seed: int) -> Text:
-    """Return a text of `length` tokens in which sentences about so many doors are hidden at even depths.
+    """Return a text of `length` tokens in which sentences about 1 to 8 doors are hidden at even depths.
 
-    Parameters
-    ----------
-    tokenizer : Tokenizer
-        The model's.
-    pages : sequence of int
-        Tokens of a book, at least `length` of them.
-    length : int
-        Tokens of the text, the hidden sentences included.
-    doors : int
-        From 1 to 8.
-    two_hops : bool
-        Whether each door's number stands in one sentence, or behind a box that another one names.
-    seed : int
-        Of the numbers and of who stands where.
+    `pages` are tokens of a book, at least `length` of them.  With `two_hops` each door's number is in a box that
+    another sentence names, otherwise in one sentence.  `seed` draws the numbers and the places.
     """
     doors = require.integer("doors", doors, maximum=len(DOORS))
     rng = np.random.default_rng(seed)

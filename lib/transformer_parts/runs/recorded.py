@@ -1,7 +1,7 @@
 """Small files of recorded runs: what was measured, by which command, with which arguments, where and when.
 
 A module of this room that records has the name of its file: ``python -m transformer_parts.runs.NAME`` writes
-``data/NAME.json`` anew, and `load` reads it.
+``data/NAME.json``, and `load` reads it.
 """
 
 import argparse
@@ -33,27 +33,15 @@ Tree = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Recording:
-    """What one command measured.
+    """What one command measured."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the file, and of the module that wrote it.
-    command : str
-        What to type to write it again.
-    arguments : mapping
-        All that decides the numbers (sizes, seeds, learning rates), by name.
-    series : mapping
-        The measurements, by name; mappings may be nested.  Lists of numbers are read-only float64 arrays, in which NaN
-        and infinities stand as such; lists of words, or of rows of different lengths, are tuples.
-    provenance : mapping
-        ``date``, ``machine``, ``python``, ``numpy``, and ``cpu_seconds``, what the recording took.
-    """
-
-    name: str
-    command: str
-    arguments: Tree
+    name: str  # name of the file, and of the module that wrote it
+    command: str  # what to type to write it again
+    arguments: Tree  # everything the numbers depend on (sizes, seeds, learning rates), by name
+    # The measurements, by name; mappings may be nested. Lists of numbers are read-only float64 arrays, in which NaN and
+    # infinities are kept; lists of words, or of rows of different lengths, are tuples.
     series: Tree = field(repr=False)
+    # ``date``, ``machine``, ``python``, ``numpy``, and ``cpu_seconds``, what the recording took
     provenance: Tree = field(repr=False)
 
 
@@ -69,26 +57,9 @@ def command(name: str) -> str:
 
 
 def load(name: str, folder: Traversable | Path | None = None) -> Recording:
-    """Read a recording.
+    """Read the recording ``NAME.json`` from `folder`, by default the library's own data; nothing is cached.
 
-    Parameters
-    ----------
-    name : str
-        Name of the file, without ``.json``.
-    folder : Path, optional
-        Where it is; the library's own data if not given.
-
-    Returns
-    -------
-    Recording
-        A new one at each call: nothing is cached.
-
-    Raises
-    ------
-    FileNotFoundError
-        There is no such file.
-    ValueError
-        The file is damaged.
+    A missing file raises FileNotFoundError, a damaged one ValueError.
     """
     file = (files(__package__) / "data" if folder is None else folder) / f"{name}.json"
     try:
@@ -107,26 +78,10 @@ def load(name: str, folder: Traversable | Path | None = None) -> Recording:
 
 
 def save(name: str, *, arguments: Tree, series: Tree, cpu_seconds: float, folder: Path | None = None) -> Path:
-    """Write a recording and return its path.
+    """Write a recording under the name of the module that makes it, and return its path.
 
-    Parameters
-    ----------
-    name : str
-        Name of the file and of the module that records.
-    arguments : mapping
-        All that decides the numbers.
-    series : mapping
-        The measurements: arrays or lists of numbers, single numbers or words, by name; mappings may be nested.
-        Numbers are kept to `DIGITS` significant digits.
-    cpu_seconds : float
-        What the recording took.
-    folder : Path, optional
-        Where to write; the library's own data if not given.
-
-    Raises
-    ------
-    ValueError
-        For a key that is no string, or a value of another kind.
+    `arguments` are everything the numbers depend on.  `series` are arrays or lists of numbers, single numbers or words,
+    by name; mappings may be nested.  Numbers are kept to `DIGITS` significant digits.
     """
     notes = {
         "name": name,
@@ -148,17 +103,7 @@ def save(name: str, *, arguments: Tree, series: Tree, cpu_seconds: float, folder
 
 
 def main(name: str, record: Callable[[], tuple[Tree, Tree]], about: str) -> None:
-    """Run the command line of a module that records: measure, write the file, say where it is.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file.
-    record : callable
-        Returns arguments and series.
-    about : str
-        What the command does, for its ``--help``.
-    """
+    """Run the command of a module that records: `record` for arguments and series, write the file, print its path."""
     parser = argparse.ArgumentParser(prog=command(name), description=about)
     parser.add_argument("--folder", type=Path, help="where to write (default: the library's own data)")
     options = parser.parse_args()

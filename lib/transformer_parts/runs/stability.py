@@ -28,44 +28,17 @@ SHORTEST, LONGEST = 2, 5
 
 @dataclass(frozen=True)
 class Arm:
-    """One way to train.
+    """One way to train."""
 
-    Attributes
-    ----------
-    peak : float
-        Highest learning rate.
-    warmup_steps : int
-        0: none.
-    max_norm : float or None
-        Of the gradients; ``None``: they are not clipped.
-    std : float
-        Of the initial weights, N(0, std²).
-    residual_scaling : bool
-        Draw the residual projections narrower.
-    placement : str
-        Of the norms.
-    qk_norm : bool
-        Norms over queries and keys.
-    weights_in : str
-        Format that the weights are rounded to after every step.
-    optimizer : {"adamw", "sgd"}
-        SGD has a momentum of 0.9 and the rate `peak` throughout.
-
-    Raises
-    ------
-    ValueError
-        If a setting of training is out of its range; those of the decoder are looked at by its config.
-    """
-
-    peak: float = 1e-2
-    warmup_steps: int = 20
-    max_norm: float | None = 1.0
-    std: float = 0.18
-    residual_scaling: bool = True
-    placement: str = "pre"
-    qk_norm: bool = False
-    weights_in: str = "float32"
-    optimizer: str = "adamw"
+    peak: float = 1e-2  # highest learning rate
+    warmup_steps: int = 20  # 0: none
+    max_norm: float | None = 1.0  # of the gradients; ``None``: they are not clipped
+    std: float = 0.18  # of the initial weights, N(0, std²)
+    residual_scaling: bool = True  # draw the residual projections narrower
+    placement: str = "pre"  # of the norms
+    qk_norm: bool = False  # norms over queries and keys
+    weights_in: str = "float32"  # format that the weights are rounded to after every step
+    optimizer: str = "adamw"  # or "sgd", with a momentum of 0.9 and the rate `peak` throughout
 
     def __post_init__(self) -> None:
         require.number("peak", self.peak, minimum=0)
@@ -77,16 +50,10 @@ class Arm:
 
 
 class Comparison(NamedTuple):
-    """Two arms that differ in one setting.
+    """Two arms that differ in one setting."""
 
-    Attributes
-    ----------
-    taken, left : Arm
-        With the measure and without it.
-    """
-
-    taken: Arm
-    left: Arm
+    taken: Arm  # with the measure
+    left: Arm  # without it
 
 
 #: The measures, by name.
@@ -105,22 +72,14 @@ COMPARISONS: Mapping[str, Comparison] = MappingProxyType(
 
 @dataclass(frozen=True)
 class Task:
-    """Sizes of the decoder and of its batches.
-
-    Attributes
-    ----------
-    vocab_size, n_layers, d_model, n_heads, d_ff
-        As in `StackConfig`.
-    batch_size, length : int
-        Sequences and tokens.
-    """
+    """Sizes of the decoder and of its batches."""
 
     vocab_size: int = 16
     n_layers: int = 4
     d_model: int = 32
     n_heads: int = 2
     d_ff: int = 80
-    batch_size: int = 16
+    batch_size: int = 16  # batch_size, length: sequences and tokens
     length: int = 24
 
     def config(self, arm: Arm) -> StackConfig:
@@ -150,36 +109,21 @@ class Task:
 NAME = "stability"
 STEPS = 200
 SEEDS = (0, 1, 2)
-#: A point of every series stands for so many steps.
+#: The number of steps that a point of every series covers.
 EVERY = 4
 QUANTILES = (0.1, 0.5, 0.9)
 MOMENTUM = 0.9
 
 
 class Watched(NamedTuple):
-    """What is watched of one step.
+    """What is watched of one step."""
 
-    Attributes
-    ----------
-    loss : float
-        Of the step's batch, in nats.
-    gradient_norm : float
-        Before clipping.
-    activation_rms : float
-        Of the residual stream after the last layer.
-    largest_logit : float
-        The largest attention logit of all layers.
-    entropy : float
-        Of the attention weights, the mean over layers, in nats.
-    quantiles : tuple of float
-        Of the losses of single sequences of a batch that is never trained on, at `QUANTILES`.
-    """
-
-    loss: float
-    gradient_norm: float
-    activation_rms: float
-    largest_logit: float
-    entropy: float
+    loss: float  # of the step's batch, in nats
+    gradient_norm: float  # before clipping
+    activation_rms: float  # of the residual stream after the last layer
+    largest_logit: float  # the largest attention logit of all layers
+    entropy: float  # of the attention weights, the mean over layers, in nats
+    # of the losses of single sequences of a batch that is never trained on, at `QUANTILES`
     quantiles: tuple[float, ...]
 
 
@@ -193,27 +137,17 @@ def run(
 
     Parameters
     ----------
-    arm : Arm
-        How.
-    seed : int
-        Of weights and batches.
+    arm : Arm; how
+    seed : int; of weights and batches
     steps : int, optional
         How many, at most `STEPS` (all of them if not given); the schedule is that of a run of `STEPS`, so that a
         shorter run is the beginning of a longer one.
-    every : int
-        Steps for one point; its loss is their mean, its gradient norm their largest.
+    every : int; steps for one point; its loss is their mean, its gradient norm their largest
     task : Task, optional
-        Sizes.
 
     Yields
     ------
-    Watched
-        It ends early where the numbers are no longer finite.
-
-    Raises
-    ------
-    ValueError
-        If `steps`, `every` or `seed` is out of its range.
+    Watched : it ends early where the numbers are no longer finite
     """
     steps = STEPS if steps is None else require.integer("steps", steps, maximum=STEPS)
     every = require.integer("every", every)
@@ -223,7 +157,7 @@ def run(
     held_out = task.batch(np.random.default_rng(1000 + seed))
     weights = initial_weights(config, std=arm.std, residual_scaling=arm.residual_scaling, seed=seed, dtype=np.float32)
     losses, norms, layers = [], [], None
-    # What overflows ends in numbers that the passes refuse, and that ends the run; arguments were looked at before.
+    # Overflow yields non-finite numbers, which the passes reject; that ends the run.  Arguments were validated above.
     with np.errstate(over="ignore", invalid="ignore"), suppress(ValueError):
         for record in _records(weights, config, arm, lambda _step: task.batch(rng), seed, every):
             losses.append(record.loss)
@@ -305,24 +239,7 @@ def _short(found: dict[str, NDArray]) -> dict[str, NDArray]:
 
 
 def arm_series(recording: recorded.Recording, comparison: str, kind: str, seed: int) -> Mapping[str, NDArray]:
-    """Return the recorded series of one arm of a comparison.
-
-    Parameters
-    ----------
-    recording : Recording
-        What this module's command wrote.
-    comparison : str
-        A name of `COMPARISONS`.
-    kind : {"taken", "left"}
-        With the measure, or without it.
-    seed : int
-        One of those recorded.
-
-    Raises
-    ------
-    ValueError
-        If there is no such arm or seed.
-    """
+    """Return the recorded series of one arm of a comparison: `kind` "taken" is with the measure, "left" without it."""
     require.one_of("comparison", comparison, COMPARISONS)
     require.one_of("kind", kind, ("taken", "left"))
     require.one_of("seed", str(seed), [str(s) for s in recording.arguments["seeds"]])

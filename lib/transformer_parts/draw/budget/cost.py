@@ -14,43 +14,24 @@ from transformer_parts.draw.view import View
 
 @dataclass(frozen=True)
 class Cost:
-    """Bytes and operations of a decoder against the context, with its kv heads and with one for each query head.
+    """Bytes and operations of a decoder against the context, with its kv heads and with one for each query head."""
 
-    Attributes
-    ----------
-    contexts : ndarray, shape (N,)
-        Tokens in the cache.
-    cache, full_cache : ndarray, shape (N,)
-        Bytes of keys and values of all sequences: with the chosen kv heads, and with as many as query heads.
-    weights : int
-        Bytes of all parameters.
-    weight_flops : int
-        Operations of a token's products with weights.
-    attention_flops : ndarray, shape (N,)
-        Operations of its products with the cached keys and values.
-    context : int
-        The chosen place on the curves.
-    context_cache, context_full_cache, context_attention_flops : int
-        The curves' values there.
-    parameters, full_parameters : int
-        Parameters with the chosen kv heads, and with as many as query heads.
-    token_cache : int
-        Bytes of keys and values of one token.
-    """
-
-    contexts: NDArray
+    contexts: NDArray  # (N,): tokens in the cache
+    # cache, full_cache (N,): bytes of keys and values of all sequences: with the chosen kv heads, and with as many as
+    # query heads
     cache: NDArray
     full_cache: NDArray
-    weights: int
-    weight_flops: int
-    attention_flops: NDArray
-    context: int
-    context_cache: int
+    weights: int  # bytes of all parameters
+    weight_flops: int  # operations of a token's products with weights
+    attention_flops: NDArray  # (N,): operations of its products with the cached keys and values
+    context: int  # the chosen place on the curves
+    context_cache: int  # context_cache, context_full_cache, context_attention_flops: the curves' values there
     context_full_cache: int
     context_attention_flops: int
+    # parameters, full_parameters: parameters with the chosen kv heads, and with as many as query heads
     parameters: int
     full_parameters: int
-    token_cache: int
+    token_cache: int  # bytes of keys and values of one token
 
 
 class BudgetCostView(View[Cost]):

@@ -40,42 +40,19 @@ ROWS: Mapping[str, Look] = MappingProxyType({**LOOKS, "total": Look(r"$\Sigma$",
 
 @dataclass(frozen=True)
 class TwoTallies:
-    """A decoder's parameters by part, and those of another beside it.
+    """A decoder's parameters by part, and those of another beside it."""
 
-    Attributes
-    ----------
-    model, reference : Tally
-        Parameters of the two.
-    reference_name : str
-        What the second is.
-    formulas : mapping of str to str
-        For each part of the model, the sum that gives it.
-    tied : bool
-        Whether the model's head is its embedding.
-    attention_width : int
-        H·K, the query heads' channels together.
-    d_model : int
-        D.
-    match : BudgetMatch
-        The model's feed-forward matrices against a plain layer's of width 4·D.
-    flops : int
-        Operations of the products with weights, per token.
-    cache_bytes : int
-        Bytes of keys and values per token, in 16 bits.
-    told, note : str
-        What a publication says of the model's size, and what to know of that; "" for sizes of one's own.
-    """
-
-    model: Tally
+    model: Tally  # model, reference: parameters of the two
     reference: Tally
-    reference_name: str
-    formulas: Mapping[str, str]
-    tied: bool
-    attention_width: int
-    d_model: int
-    match: BudgetMatch
-    flops: int
-    cache_bytes: int
+    reference_name: str  # what the second is
+    formulas: Mapping[str, str]  # for each part of the model, the sum that gives it
+    tied: bool  # whether the model's head is its embedding
+    attention_width: int  # H·K, the query heads' channels together
+    d_model: int  # D
+    match: BudgetMatch  # the model's feed-forward matrices against a plain layer's of width 4·D
+    flops: int  # operations of the products with weights, per token
+    cache_bytes: int  # bytes of keys and values per token, in 16 bits
+    # told, note: what a publication says of the model's size, and what to know of that; "" for sizes of one's own
     told: str
     note: str
 
@@ -83,7 +60,7 @@ class TwoTallies:
 class BudgetTallyView(View[TwoTallies]):
     """Above, each decoder's shares as a bar of 100 %; below, the parts themselves on a logarithmic scale.
 
-    The model has filled dots, the one beside it empty squares; on the right stands the ratio of the two.  The one
+    The model has filled dots, the one beside it empty squares; on the right is the ratio of the two.  The one
     beside it belongs to the background, which is drawn again when another is chosen.
     """
 

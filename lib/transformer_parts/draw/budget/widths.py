@@ -25,34 +25,17 @@ class Layer:
 
 @dataclass(frozen=True)
 class Widths:
-    """A plain layer, gated ones of three widths, and the steps of the published rule.
+    """A plain layer, gated ones of three widths, and the steps of the published rule."""
 
-    Attributes
-    ----------
-    d_model, d_ff : int
-        D, and the plain layer's width.
-    equal : float
-        2·d_ff/3, the gated width of an equal budget.
-    layers : tuple of Layer
-        The plain layer; gated ones as wide as that, of `equal` rounded down, and of the rule's width.
-    two_thirds : float
-        8·D/3, before any rounding.
-    rule : LlamaWidth
-        The rule's steps.
-    multiplier : float
-        The rule's factor.
-    multiple_of : int
-        What the rule's last step rounds up to.
-    """
-
-    d_model: int
+    d_model: int  # d_model, d_ff: D, and the plain layer's width
     d_ff: int
-    equal: float
+    equal: float  # 2·d_ff/3, the gated width of an equal budget
+    # the plain layer; gated ones as wide as that, of `equal` rounded down, and of the rule's width
     layers: tuple[Layer, Layer, Layer, Layer]
-    two_thirds: float
-    rule: LlamaWidth
-    multiplier: float
-    multiple_of: int
+    two_thirds: float  # 8·D/3, before any rounding
+    rule: LlamaWidth  # the rule's steps
+    multiplier: float  # the rule's factor
+    multiple_of: int  # what the rule's last step rounds up to
 
 
 class BudgetWidthsView(View[Widths]):

@@ -14,32 +14,18 @@ from transformer_parts.draw.view import View
 
 @dataclass(frozen=True)
 class HeadWeights:
-    """What one head attends to at one moment, and how far that is off at every moment so far.
+    """What one head attends to at one moment, and how far that is off at every moment so far."""
 
-    Attributes
-    ----------
-    prompt : int
-        Tokens that came at once.
-    weights, right_weights : ndarray, shape (S,)
-        The newest token's attention weights, as they are and as they should be.
-    misplaced : ndarray, shape (step + 1,)
-        Share of attention on other tokens than it should be, after the prompt and after each step.
-    tokens : tuple of str
-        The text of the tokens there are.
-    position, right_position : int
-        Of the newest token, as it was turned and as it should be.
-    slowest : float
-        Frequency of the slowest pair at this moment, radians per position.
-    """
-
-    prompt: int
+    prompt: int  # tokens that came at once
+    # weights, right_weights (S,): the newest token's attention weights, as they are and as they should be
     weights: NDArray
     right_weights: NDArray
+    # (step + 1,): share of attention on other tokens than it should be, after the prompt and after each step
     misplaced: NDArray
-    tokens: tuple[str, ...]
-    position: int
+    tokens: tuple[str, ...]  # the text of the tokens there are
+    position: int  # position, right_position: of the newest token, as it was turned and as it should be
     right_position: int
-    slowest: float
+    slowest: float  # frequency of the slowest pair at this moment, radians per position
 
 
 class CacheHeadsView(View[HeadWeights]):

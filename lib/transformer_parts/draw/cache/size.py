@@ -14,40 +14,20 @@ from transformer_parts.draw.view import View
 
 @dataclass(frozen=True)
 class CacheBytes:
-    """Bytes of a decoder's cache against the tokens in it.
+    """Bytes of a decoder's cache against the tokens in it."""
 
-    Attributes
-    ----------
-    n_layers, n_heads, n_kv_heads, head_dim : int
-        The sizes that decide.
-    value_bytes : float
-        Bytes of one number.
-    tokens : ndarray, shape (N,)
-        S.
-    curves : dict of int to ndarray, shape (N,)
-        Bytes by number of kv heads: one for each query head, the chosen number, one for all.
-    length : int
-        The chosen S.
-    held, per_token : dict of int to int
-        The curves' values there, and for one token.
-    memory : int
-        Bytes there are for the cache.
-    fits : dict of int to int
-        How many tokens those hold.
-    """
-
-    n_layers: int
+    n_layers: int  # n_layers, n_heads, n_kv_heads, head_dim: the sizes that decide
     n_heads: int
     n_kv_heads: int
     head_dim: int
-    value_bytes: float
-    tokens: NDArray
-    curves: dict[int, NDArray]
-    length: int
-    held: dict[int, int]
+    value_bytes: float  # bytes of one number
+    tokens: NDArray  # (N,): S
+    curves: dict[int, NDArray]  # bytes by number of kv heads: one for each query head, the chosen number, one for all
+    length: int  # the chosen S
+    held: dict[int, int]  # held, per_token: the curves' values there, and for one token
     per_token: dict[int, int]
-    memory: int
-    fits: dict[int, int]
+    memory: int  # bytes there are for the cache
+    fits: dict[int, int]  # how many tokens those hold
 
 
 class CacheSizeView(View[CacheBytes]):

@@ -18,54 +18,24 @@ LEAST = 1e-17
 
 @dataclass(frozen=True)
 class Steps:
-    """One moment of a cached decoding, as it is and as it should be.
+    """One moment of a cached decoding, as it is and as it should be."""
 
-    Attributes
-    ----------
-    pad, prompt : int
-        Padding and tokens that were there before the first step.
-    keys : ndarray, shape (G, S, 2)
-        One pair of channels of each cached key.
-    right_keys : ndarray, shape (G, S - pad, 2)
-        The same in the right answer, which has no padding.
-    query, right_query : ndarray, shape (2,)
-        That pair of the newest token's query.
-    weights : ndarray, shape (S,)
-        The newest token's attention weights.
-    right_weights : ndarray, shape (S,)
-        The right ones.
-    group : int
-        Which row of the keys the query reads.
-    errors : ndarray, shape (step + 1,)
-        Largest difference from the right output, after the prompt and after each step.
-    output_rms : float
-        Root mean square of the right output at this step.
-    position, right_position : int
-        Of the newest token, as it was turned and as it should be.
-    misplaced : float
-        Share of the attention weights that is on other tokens than it should be.
-    slowest : float
-        Frequency of the slowest pair at this step, radians per position.
-    token_bytes, held_bytes : int
-        Bytes of one token in all layers, and of all that is cached.
-    """
-
-    pad: int
+    pad: int  # pad, prompt: padding and tokens that were there before the first step
     prompt: int
-    keys: NDArray
-    right_keys: NDArray
-    query: NDArray
+    keys: NDArray  # (G, S, 2): one pair of channels of each cached key
+    right_keys: NDArray  # (G, S - pad, 2): the same in the right answer, which has no padding
+    query: NDArray  # query, right_query (2,): that pair of the newest token's query
     right_query: NDArray
-    weights: NDArray
-    right_weights: NDArray
-    group: int
-    errors: NDArray
-    output_rms: float
-    position: int
+    weights: NDArray  # (S,): the newest token's attention weights
+    right_weights: NDArray  # (S,): the right ones
+    group: int  # which row of the keys the query reads
+    errors: NDArray  # (step + 1,): largest difference from the right output, after the prompt and after each step
+    output_rms: float  # root mean square of the right output at this step
+    position: int  # position, right_position: of the newest token, as it was turned and as it should be
     right_position: int
-    misplaced: float
-    slowest: float
-    token_bytes: int
+    misplaced: float  # share of the attention weights that is on other tokens than it should be
+    slowest: float  # frequency of the slowest pair at this step, radians per position
+    token_bytes: int  # token_bytes, held_bytes: bytes of one token in all layers, and of all that is cached
     held_bytes: int
 
 
@@ -154,7 +124,7 @@ class CacheStepsView(View[Steps]):
         return self
 
     def _draw_hands(self, data: Steps, groups: int, newest: int) -> None:
-        # Row 0 is the last kv head's; the query stands above the first's.
+        # Row 0 is the last kv head's; the query is drawn above the first's.
         pairs = (data.keys, data.right_keys, data.query[None, None], data.right_query[None, None])
         keys, right_keys, query, right_query = map(_directions, pairs)
         centres = np.array([[(slot, groups - 1 - g) for slot in range(newest + 1)] for g in range(groups)], dtype=float)

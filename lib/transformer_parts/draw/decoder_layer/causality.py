@@ -1,4 +1,4 @@
-"""One token changed: which outputs move, layer by layer and channel by channel; what stands still is exactly zero."""
+"""One token changed: which outputs move, layer by layer and channel by channel; what does not move is exactly zero."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -20,27 +20,13 @@ CHANGED, LEAKED = theme.FIRST, theme.SECOND
 
 @dataclass(frozen=True)
 class Moved:
-    """How far the residual stream moved when one token was changed.
+    """How far the residual stream moved when one token was changed."""
 
-    Attributes
-    ----------
-    spread : ndarray, shape (layers + 1, L, D)
-        |ΔX| before the first layer and after each.
-    token : int
-        The token that was changed.
-    layer : int
-        After how many layers the channels are shown.
-    leak : float
-        The largest change of an output of the last layer before the token.
-    sees : str
-        Which keys a token may attend to, as in `decoder_walk.VISIBLE`.
-    """
-
-    spread: NDArray
-    token: int
-    layer: int
-    leak: float
-    sees: str
+    spread: NDArray  # (layers + 1, L, D): |ΔX| before the first layer and after each
+    token: int  # the token that was changed
+    layer: int  # after how many layers the channels are shown
+    leak: float  # the largest change of an output of the last layer before the token
+    sees: str  # which keys a token may attend to, as in `decoder_walk.VISIBLE`
 
     @property
     def reach(self) -> NDArray:

@@ -1,4 +1,4 @@
-"""Where each tensor of a decoder layer stands in the diagram, what feeds it, and its formula."""
+"""The place of each tensor of a decoder layer in the diagram, what feeds it, and its formula."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -60,7 +60,7 @@ class Diagram(NamedTuple):
 
 
 def diagram(names: Sequence[str]) -> Diagram:
-    """Lay out the tensors of these names: attention above, the feed-forward layer below; U stands in both rows."""
+    """Lay out the tensors of these names: attention above, the feed-forward layer below; U is in both rows."""
     present = set(names)
     rotated = "q_rotated" in present
     upper = _columns(
@@ -105,7 +105,7 @@ def _columns(columns, present, middle, height) -> dict[str, tuple[float, float]]
     for stack in columns:
         kept = [name for name in stack if name in present]
         for name in kept:
-            # Queries stand above keys above values, in whichever column; a lone tensor stands in the middle.
+            # Queries are above keys above values, in whichever column; a single tensor is in the middle.
             level = (height - 1) / 2 - stack.index(name) if len(stack) > 1 else 0
             found[name] = (LEFT + ACROSS * column, middle + DOWN * level)
         column += bool(kept)

@@ -17,42 +17,23 @@ USUAL, CHOSEN, SEEN = theme.FIRST, theme.SECOND, theme.THIRD
 
 @dataclass(frozen=True)
 class Losses:
-    """Recorded losses of one seed, in nats.
+    """Recorded losses of one seed, in nats."""
 
-    Attributes
-    ----------
-    variant : str
-        Which one is chosen.
-    steps : ndarray, shape (looks,)
-        Training steps at which held-out sequences were looked at.
-    look : int
-        The present look.
-    training : ndarray, shape (looks − 1,)
-        What training showed, averaged from each look to the next.
-    honest, usual : ndarray, shape (looks,)
-        Loss of the true next token over all positions, of the chosen and of the usual decoder.
-    others : ndarray, shape (variants, looks)
-        The same of all.
-    honest_at, seen_at, usual_at : ndarray, shape (L,)
-        By position at the present look: of the chosen decoder, the same as training sees it, and of the usual one.
-    known_from : int
-        The first position whose next token can be known.
-    uniform : float
-        ln V, the loss of a uniform guess.
-    """
-
-    variant: str
-    steps: NDArray
-    look: int
-    training: NDArray
+    variant: str  # which one is chosen
+    steps: NDArray  # (evaluations,): training steps of the evaluations on held-out sequences
+    look: int  # the present evaluation
+    training: NDArray  # (evaluations − 1,): what training showed, averaged from each evaluation to the next
+    # honest, usual (evaluations,): loss of the true next token over all positions: the chosen decoder, the usual one
     honest: NDArray
     usual: NDArray
-    others: NDArray
+    others: NDArray  # (variants, evaluations): the same of all
+    # honest_at, seen_at, usual_at (L,): by position at the present evaluation: of the chosen decoder, the same as
+    # training sees it, and of the usual one
     honest_at: NDArray
     seen_at: NDArray
     usual_at: NDArray
-    known_from: int
-    uniform: float
+    known_from: int  # the first position whose next token can be known
+    uniform: float  # ln V, the loss of a uniform guess
 
     @property
     def least(self) -> float:
@@ -61,15 +42,15 @@ class Losses:
 
     @property
     def differs(self) -> bool:
-        """Whether what training sees is not the honest loss."""
+        """Whether what training sees differs from the loss of the true next token."""
         return bool(np.abs(self.seen_at - self.honest_at).max() > 2e-3)
 
 
 class DecoderTrainingView(View[Losses]):
     """Above, the loss over the steps of training; below, by position, at the step of the dotted line.
 
-    Blue circles: the usual decoder.  Red squares: the chosen one, honestly.  Gold triangles: the chosen one as its
-    training sees it.  Dashed: ln V.  The scales are linear up to 4 and logarithmic beyond.
+    Blue circles: the usual decoder.  Red squares: the chosen one, on the true next token.  Gold triangles: the chosen
+    one as its training sees it.  Dashed: ln V.  The scales are linear up to 4 and logarithmic beyond.
     """
 
     size = (680, 480)

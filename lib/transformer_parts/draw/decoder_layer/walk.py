@@ -22,33 +22,18 @@ NOW, STREAM = theme.SECOND, theme.FIRST
 
 @dataclass(frozen=True)
 class Walked:
-    """A layer's tensors, up to which step they are there, and which part of each is shown.
+    """A layer's tensors, up to which step they are there, and which part of each is shown."""
 
-    Attributes
-    ----------
-    steps : tuple of WalkStep
-        All of them.
-    at : int
-        The present one; those after it are not there yet.
-    entry, head : int
-        Which entry of the batch and which query head are shown; of keys and values, the head that this one reads.
-    config : StackConfig
-        Sizes and kinds of parts.
-    sees : str
-        Which keys a token may attend to, as in `decoder_walk.VISIBLE`.
-    parameters : dict of str to int
-        Of the layer, by part and in total.
-    changed : float
-        Largest difference of Y from that of the layer with all parts as usual; NaN where there is none to compare.
-    """
-
-    steps: tuple[WalkStep, ...]
-    at: int
+    steps: tuple[WalkStep, ...]  # all of them
+    at: int  # the present one; those after it are not there yet
+    # entry, head: which entry of the batch and which query head are shown; of keys and values, the head that this one
+    # reads
     entry: int
     head: int
-    config: StackConfig
-    sees: str
-    parameters: dict[str, int]
+    config: StackConfig  # sizes and kinds of parts
+    sees: str  # which keys a token may attend to, as in `decoder_walk.VISIBLE`
+    parameters: dict[str, int]  # of the layer, by part and in total
+    # largest difference of Y from that of the layer with all parts as usual; NaN where there is none to compare
     changed: float
 
     @property

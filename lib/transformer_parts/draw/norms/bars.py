@@ -23,25 +23,13 @@ DIFFERENCE_SYMBOL = r"$\Delta$"
 
 @dataclass(frozen=True)
 class Pair:
-    """A vector, what both norms make of it, and its moments.
+    """A vector, what both norms make of it, and its moments."""
 
-    Attributes
-    ----------
-    x : ndarray, shape (D,)
-        What enters the norms.
-    rms_norm, layer_norm : ndarray, shape (D,)
-        What leaves them.
-    moments : Moments
-        Mean, RMS and standard deviation of `x`.
-    angle : float
-        Between the two outputs, in radians; NaN where one of them is zero.
-    """
-
-    x: NDArray
-    rms_norm: NDArray
+    x: NDArray  # (D,): what enters the norms
+    rms_norm: NDArray  # rms_norm, layer_norm (D,): what leaves them
     layer_norm: NDArray
-    moments: Moments
-    angle: float
+    moments: Moments  # mean, RMS and standard deviation of `x`
+    angle: float  # between the two outputs, in radians; NaN where one of them is zero
 
     @property
     def difference(self) -> NDArray:
@@ -52,7 +40,7 @@ class Pair:
 def step_above(value: float) -> float:
     """Return the smallest of … 0.5, 1, 2, 3, 5, 10, 20 … that is not below `value`; 1 for 0.
 
-    Limits in such steps keep a scale still while a hand moves a slider.
+    Limits in such steps keep a scale still while a slider is dragged.
 
     Examples
     --------
@@ -121,7 +109,7 @@ class NormBarsView(View[Pair]):
         return self.moving(bars), self.moving(ends)
 
     def _level(self, colour: str, dash: tuple, symbol: str, place: float) -> tuple[Line2D, Text]:
-        # The symbols of the two levels stand in columns of their own, so that they never cover each other.
+        # The symbols of the two levels have columns of their own, so that they never cover each other.
         line = self.input_axes.axhline(0, color=colour, linewidth=theme.LINE, linestyle=dash, zorder=3)
         text = self.input_axes.text(
             place, 0, symbol, color=colour, fontsize=theme.SYMBOL, va="center",

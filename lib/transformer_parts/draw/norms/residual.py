@@ -17,31 +17,19 @@ from transformer_parts.draw.view import View
 
 @dataclass(frozen=True)
 class Channels:
-    """A residual vector through both norms.
+    """A residual vector through both norms."""
 
-    Attributes
-    ----------
-    pair : Pair
-        The vector, both outputs, the moments.
-    order : ndarray, shape (D,)
-        The channels from left to right.
-    largest : int
-        The channel whose entry is largest in size.
-    text : str or None
-        The token's text; None for random numbers.
-    """
-
-    pair: Pair
-    order: NDArray[np.intp]
-    largest: int
-    text: str | None = None
+    pair: Pair  # the vector, both outputs, the moments
+    order: NDArray[np.intp]  # (D,): the channels from left to right
+    largest: int  # the channel whose entry is largest in size
+    text: str | None = None  # the token's text; None for random numbers
 
 
 class NormResidualView(View[Channels]):
     """Three rows over the same channels: the input, both outputs, their difference.
 
-    The scales are linear up to 1 (the difference's: 0.01) and logarithmic beyond, so that a channel of 20,000 stands
-    beside channels of 1.  Dashed lines stand at ±√D, the furthest an entry of a vector of RMS 1 can be.
+    The scales are linear up to 1 (the difference's: 0.01) and logarithmic beyond, so that a channel of 20,000 fits
+    beside channels of 1.  Dashed lines mark ±√D, the furthest an entry of a vector of RMS 1 can be.
     """
 
     size = (680, 480)

@@ -16,24 +16,12 @@ from transformer_parts.draw.view import View
 
 @dataclass(frozen=True)
 class Space:
-    """A vector of three channels on its way through both norms.
+    """A vector of three channels on its way through both norms."""
 
-    Attributes
-    ----------
-    pair : Pair
-        The vector, both outputs, the moments.
-    centered : ndarray, shape (3,)
-        x - μ, its projection on the plane perpendicular to (1, 1, 1).
-    shifted : ndarray, shape (N, 3)
-        What RMSNorm makes of x + s·(1, 1, 1), for s from far below zero to far above.
-    azimuth, elevation : float
-        Where the eye stands, in degrees.
-    """
-
-    pair: Pair
-    centered: NDArray
-    shifted: NDArray
-    azimuth: float
+    pair: Pair  # the vector, both outputs, the moments
+    centered: NDArray  # (3,): x - μ, its projection on the plane perpendicular to (1, 1, 1)
+    shifted: NDArray  # (N, 3): what RMSNorm makes of x + s·(1, 1, 1), for s from far below zero to far above
+    azimuth: float  # azimuth, elevation: direction of the viewer, in degrees
     elevation: float
 
 
@@ -166,7 +154,7 @@ class NormSphereView(View[Space]):
         return end / max(1.0, float((np.abs(end) / self.room).max()))
 
     def _beside_x(self, axis: NDArray, x: NDArray) -> NDArray:
-        """Return where the name of the axis stands: beyond its end, or beside it where the arrow of x goes there."""
+        """Return the place of the axis label: beyond the axis's end, or beside it where the arrow of x ends there."""
         x = self._within(x)
 
         def distance(place: NDArray) -> float:
@@ -185,18 +173,10 @@ class NormSphereView(View[Space]):
 
 
 def camera(azimuth: float, elevation: float) -> NDArray[np.float64]:
-    """Return the rotation whose rows are the screen's right, its up, and the direction towards the eye.
+    """Return the rotation (3, 3) whose rows are the screen's right, its up, and the direction towards the viewer.
 
-    Parameters
-    ----------
-    azimuth, elevation : float
-        Where the eye stands, in degrees: about the third axis, counter-clockwise from the first, and above the plane
-        of the first two.
-
-    Returns
-    -------
-    ndarray, shape (3, 3)
-        ``points @ camera.T`` has the screen coordinates and the nearness to the eye as its three columns.
+    The viewer's azimuth is counted about the third axis, counter-clockwise from the first, its elevation from the plane
+    of the first two, both in degrees.  ``points @ camera.T`` has screen coordinates and nearness as its columns.
 
     Examples
     --------
@@ -230,12 +210,9 @@ def circle(normal: ArrayLike, radius: float, height: float = 0.0, points: int = 
 
 
 def front_and_back(curve: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Split a curve in screen coordinates into what is nearer to the eye than the origin and what is further.
+    """Split a curve in screen coordinates into the parts nearer to the viewer than the origin and further away.
 
-    Returns
-    -------
-    front, back : ndarray, shape (N, 2)
-        The same points with NaN, where a line breaks, in place of the other part's.
+    Both have all N points, with NaN, where a line breaks, in place of the other part's.
 
     Examples
     --------

@@ -19,34 +19,17 @@ NORMED, PLAIN = theme.FIRST, theme.SECOND
 
 @dataclass(frozen=True)
 class Growth:
-    """One head with and without QK-norm over a range of factors.
+    """One head with and without QK-norm over a range of factors."""
 
-    Attributes
-    ----------
-    factors : ndarray, shape (N,)
-        By which queries and keys are multiplied.
-    normed, plain : GrownAttention
-        With and without QK-norm, at all factors.
-    chosen : int
-        Index of the factor that is shown.
-    bound : float
-        The largest logit that QK-norm allows.
-    ceiling : float
-        The largest logit whose product q·k is within the format; infinite where nothing comes near it.
-    uniform : float
-        Mean entropy of equal weights.
-    moved : float
-        The largest change of one of the plain head's weights by the format's rounding, at the chosen factor; NaN
-        where weights are lost.
-    """
-
-    factors: NDArray
-    normed: GrownAttention
+    factors: NDArray  # (N,): by which queries and keys are multiplied
+    normed: GrownAttention  # normed, plain: with and without QK-norm, at all factors
     plain: GrownAttention
-    chosen: int
-    bound: float
-    ceiling: float
-    uniform: float
+    chosen: int  # index of the factor that is shown
+    bound: float  # the largest logit that QK-norm allows
+    ceiling: float  # the largest logit whose product q·k is within the format; infinite where nothing comes near it
+    uniform: float  # mean entropy of equal weights
+    # the largest change of one of the plain head's weights by the format's rounding, at the chosen factor; NaN where
+    # weights are lost
     moved: float
 
 

@@ -17,63 +17,29 @@ TAKEN, LEFT = theme.FIRST, theme.SECOND
 
 @dataclass(frozen=True)
 class Curve:
-    """One quantity of one run.
+    """One quantity of one run."""
 
-    Attributes
-    ----------
-    steps : ndarray, shape (N,)
-        Where its points are.
-    loss, watched : ndarray, shape (N,)
-        The loss, and the other quantity.
-    band : tuple of two (N,) ndarrays or None
-        Where the quantity has a spread: its lower and upper quantile.
-    """
-
-    steps: NDArray
-    loss: NDArray
+    steps: NDArray  # (N,): where its points are
+    loss: NDArray  # loss, watched (N,): the loss, and the other quantity
     watched: NDArray
-    band: tuple[NDArray, NDArray] | None = None
+    band: tuple[NDArray, NDArray] | None = None  # where the quantity has a spread: its lower and upper quantile
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs with a measure and without it.
+    """Runs with a measure and without it."""
 
-    Attributes
-    ----------
-    taken, left : tuple of Curve
-        The chosen run first; others (other seeds, or the run before) after it.
-    guess : float
-        The loss of equal logits, ln V.
-    last : int
-        The last step of a whole run.
-    symbol : str
-        The quantity's, in mathtext.
-    logarithmic : bool
-        Scale of the quantity.
-    limits : tuple of two floats
-        Of the quantity.
-    highest_loss : float
-        Of the loss's axis.
-    place : int or None
-        The step whose numbers stand in the table.
-    line : float or None
-        A level of the quantity to compare with (the norm that gradients are clipped to).
-    words : str
-        The quantity's name, for the table.
-    """
-
-    taken: tuple[Curve, ...]
+    taken: tuple[Curve, ...]  # taken, left: the chosen run first; others (other seeds, or the run before) after it
     left: tuple[Curve, ...]
-    guess: float
-    last: int
-    symbol: str
-    logarithmic: bool
-    limits: tuple[float, float]
-    highest_loss: float
-    place: int | None = None
-    line: float | None = None
-    words: str = ""
+    guess: float  # the loss of equal logits, ln V
+    last: int  # the last step of a whole run
+    symbol: str  # the quantity's, in mathtext
+    logarithmic: bool  # scale of the quantity
+    limits: tuple[float, float]  # of the quantity
+    highest_loss: float  # of the loss's axis
+    place: int | None = None  # the step whose numbers are in the table
+    line: float | None = None  # a level of the quantity to compare with (the norm that gradients are clipped to)
+    words: str = ""  # the quantity's name, for the table
 
 
 class RunsView(View[Runs]):

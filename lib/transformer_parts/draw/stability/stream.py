@@ -18,21 +18,12 @@ _DEPTHS = (4, 8, 16)
 
 @dataclass(frozen=True)
 class Depth:
-    """One decoder, drawn with and without the narrower residual projections.
+    """One decoder, drawn with and without the narrower residual projections."""
 
-    Attributes
-    ----------
-    scaled, unscaled : StreamVariance
-        Along its branches.
-    factor : float
-        1/√(2L), by which the first one's residual projections are multiplied.
-    gain : float
-        Standard deviation of w_up times √D: the factor by which such a matrix makes a normalised vector larger.
-    """
-
-    scaled: StreamVariance
+    scaled: StreamVariance  # scaled, unscaled: along its branches
     unscaled: StreamVariance
-    factor: float
+    factor: float  # 1/√(2L), by which the first one's residual projections are multiplied
+    # standard deviation of w_up times √D: the factor by which such a matrix makes a normalised vector larger
     gain: float
 
     @property

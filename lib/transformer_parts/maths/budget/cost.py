@@ -11,18 +11,10 @@ from transformer_parts.maths.budget.parameters import FFN_MATRICES, DecoderConfi
 
 @dataclass(frozen=True)
 class TokenFlops:
-    """Floating-point operations for one token's forward pass, matrix products only, in two parts.
+    """Floating-point operations for one token's forward pass, matrix products only, in two parts."""
 
-    Attributes
-    ----------
-    weights : int
-        The products with weight matrices (projections, feed-forward, head), the same at every context.
-    attention : int
-        The two products with the cached keys and values, proportional to the context.
-    """
-
-    weights: int
-    attention: int
+    weights: int  # the products with weight matrices (projections, feed-forward, head), the same at every context
+    attention: int  # the two products with the cached keys and values, proportional to the context
 
     @property
     def forward(self) -> int:
@@ -51,20 +43,13 @@ def flops_per_token(config: DecoderConfig, context: int) -> TokenFlops:
     Parameters
     ----------
     config : DecoderConfig
-        Sizes.
     context : int
-        S.  The mean over a causal sequence of L tokens is the value at (L + 1)/2.  Where attention is windowed,
-        no layer's part exceeds that of its window: take the layers apart.
+        S.  The mean over a causal sequence of L tokens is the value at (L + 1)/2.  Where attention is windowed, no
+        layer's part exceeds that of its window: take the layers apart.
 
     Returns
     -------
-    TokenFlops
-        Operations, a multiplication and an addition counted as two.
-
-    Raises
-    ------
-    ValueError
-        If `config` is not a `DecoderConfig` or `context` is not an integer of at least 1.
+    TokenFlops : operations, a multiplication and an addition counted as two
 
     References
     ----------
@@ -93,23 +78,16 @@ def kv_cache_bytes(config: DecoderConfig, tokens: int, bytes_per_value: float = 
 
     Parameters
     ----------
-    config : DecoderConfig
-        Sizes; neither H nor D enters.
+    config : DecoderConfig; sizes; neither H nor D enters
     tokens : int
-        Cached tokens, over all sequences of the batch.  With windowed attention a layer caches no more than its
-        window: take such layers apart.
+        Cached tokens, over all sequences of the batch.  With windowed attention a layer caches no more than its window:
+        take such layers apart.
     bytes_per_value : float
         2 for float16 and bfloat16, 1 for 8 bits, 0.5 for 4 (the scales of a quantized cache come on top).
 
     Returns
     -------
-    int
-        Bytes, exact at any size; a fraction is counted as a whole one.
-
-    Raises
-    ------
-    ValueError
-        For what is not a `DecoderConfig`, a negative number of tokens, or values that take no space.
+    int; bytes, exact at any size; a fraction is counted as a whole one
 
     References
     ----------

@@ -44,35 +44,28 @@ def head_sizes(d_model: int, n_heads: int, n_kv_heads: int | None, head_dim: int
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderConfig:
-    """The sizes of a dense decoder; whatever is set down is valid.
+    """The sizes of a dense decoder; every instance is valid.
 
     Parameters
     ----------
-    d_model : int
-        D, the width of the residual stream.
+    d_model : int; D, the width of the residual stream
     n_layers : int
-        How many decoder layers.
-    n_heads : int
-        H, query heads.
+    n_heads : int; H, query heads
     d_ff : int
-        F, hidden width of the feed-forward layer: of *one* of the two branches where it is gated.  (The Gemma
-        reports print both branches together, 2F.)
+        F, hidden width of the feed-forward layer: of *one* of the two branches where it is gated.  (The Gemma reports
+        print both branches together, 2F.)
     vocab_size : int
         V, rows of the embedding as stored, padding included.  0: the layers alone, no embedding and no head.
     n_kv_heads : int, optional
         G, key/value heads; divides H.  Default H (multi-head); 1 is multi-query.
     head_dim : int, optional
         K.  Default D/H, which must then be an integer.  H·K may differ from D.
-    ffn : {"gated", "mlp"}
-        Three matrices (SwiGLU, GEGLU, …) or two (ReLU, GELU).
-    tied : bool
-        The head is the embedding read the other way and adds nothing.
-    norm : {"rms", "layer"}
-        What every norm is.
+    ffn : {"gated", "mlp"}; three matrices (SwiGLU, GEGLU, …) or two (ReLU, GELU)
+    tied : bool; the head is the embedding read the other way and adds nothing
+    norm : {"rms", "layer"}; the kind of every norm
     norms_per_layer : {1, 2, 4}
         2: one for each branch, before or after it.  4: before and after (sandwich).  1: both branches in parallel.
-    final_norm : bool
-        One more norm before the head.
+    final_norm : bool; one more norm before the head
     qk_norm : bool
         Two norms over K in each layer, one for the queries and one for the keys, shared by the heads.
     max_positions : int
@@ -82,16 +75,10 @@ class DecoderConfig:
     norm_bias : bool, optional
         The β of LayerNorm.  Default: with "layer"; RMSNorm has none.
 
-    Raises
-    ------
-    ValueError
-        For a size that is not an integer in its range, heads that don't divide, an unknown kind, a switch that
-        is not a bool, or a bias of RMSNorm.
-
     Notes
     -----
     ``None`` is filled in when the config is made, so `n_kv_heads`, `head_dim` and `norm_bias` always read as
-    values; ``dataclasses.replace`` keeps them as they then stand.
+    values; ``dataclasses.replace`` keeps these values.
 
     References
     ----------
@@ -156,18 +143,12 @@ class Tally:
 
     Attributes
     ----------
-    embedding : int
-        The token table, V·D.
-    positions : int
-        A learned position table; 0 for RoPE and whatever else has none.
-    attention : int
-        Query, key, value and output projections, with their biases.
-    feed_forward : int
-        Both or all three matrices, with their biases.
-    norms : int
-        The weights and biases of every norm, QK-norm and the final one included.
-    head : int
-        The matrix from D to the vocabulary; 0 where the token table is read as it (tied).
+    embedding : int; the token table, V·D
+    positions : int; a learned position table; 0 for RoPE and other schemes without one
+    attention : int; query, key, value and output projections, with their biases
+    feed_forward : int; both or all three matrices, with their biases
+    norms : int; the weights and biases of every norm, QK-norm and the final one included
+    head : int; the matrix from D to the vocabulary; 0 where the token table is read as it (tied)
 
     Examples
     --------
@@ -241,33 +222,11 @@ _NAME = re.compile(r"(?P<layer>(?:blk|model\.layers|transformer\.h|h)\.\d+\.)?(?
 
 
 def part_of(name: str) -> str:
-    """Return the part of the tally to which a tensor belongs, by its name.
+    """Return the field of `Tally` to which a tensor belongs, by its name with the ending ``.weight`` or ``.bias``.
 
-    Parameters
-    ----------
-    name : str
-        As it stands in the file, with its layer and the ending ``.weight`` or ``.bias``.
-
-    Returns
-    -------
-    str
-        The name of a field of `Tally`.
-
-    Raises
-    ------
-    ValueError
-        If the name is none of those that GGUF and Hugging Face files of dense Llama-like models and GPT-2 have:
-        a tensor that isn't understood isn't quietly put aside.
-
-    References
-    ----------
-    GGUF: ``TENSOR_NAMES`` in ``gguf-py/gguf/constants.py`` of github.com/ggml-org/llama.cpp.  Hugging Face:
-    ``models/llama``, ``qwen3``, ``gemma2`` and ``gpt2`` of the transformers library.
-
-    Examples
-    --------
-    >>> part_of("blk.29.ffn_gate.weight"), part_of("model.layers.0.self_attn.q_norm.weight")
-    ('feed_forward', 'norms')
+    Known are the names of GGUF (``TENSOR_NAMES`` in llama.cpp's ``gguf-py/gguf/constants.py``) and of Hugging Face
+    files (transformers' ``models/llama``, ``qwen3``, ``gemma2`` and ``gpt2``); any other is refused, so that none is
+    left out.
     """
     if found := _NAME.fullmatch(name):
         for part, stems in (_IN_LAYER if found["layer"] else _OUTSIDE).items():
@@ -282,18 +241,12 @@ def count_tensors(shapes: Mapping[str, Sequence[int]]) -> Tally:
     Parameters
     ----------
     shapes : mapping of str to sequence of int
-        Each stored tensor's name and shape, in either order of axes; shapes of weights, not of packed bytes.
-        A tied head must not be listed under a second name (files don't; a PyTorch ``state_dict`` does).
+        Each stored tensor's name and shape, in either order of axes; shapes of weights, not of packed bytes.  A tied
+        head must not be listed under a second name (files don't; a PyTorch ``state_dict`` does).
 
     Returns
     -------
-    Tally
-        The whole model.
-
-    Raises
-    ------
-    ValueError
-        For an unknown name, a shape with an axis below 1, or no tensors at all.
+    Tally : the whole model
 
     Examples
     --------
@@ -310,21 +263,11 @@ def count_tensors(shapes: Mapping[str, Sequence[int]]) -> Tally:
 
 @dataclass(frozen=True)
 class Count:
-    """The tally of one layer and that of the whole model.
+    """The tally of one layer and that of the whole model."""
 
-    Attributes
-    ----------
-    layer : Tally
-        One layer's parameters; all layers are alike.
-    model : Tally
-        The whole model's: `n_layers` such layers and what stands outside them.
-    n_layers : int
-        How many layers the model has.
-    """
-
-    layer: Tally
-    model: Tally
-    n_layers: int
+    layer: Tally  # one layer's parameters; all layers are alike
+    model: Tally  # the whole model's: `n_layers` such layers and what is outside them
+    n_layers: int  # how many layers the model has
 
     @property
     def total(self) -> int:
@@ -353,29 +296,18 @@ def attention_parameters(
 
     Parameters
     ----------
-    d_model : int
-        D, the width of the residual stream.
-    n_heads : int
-        H, query heads.
+    d_model : int; D, the width of the residual stream
+    n_heads : int; H, query heads
     n_kv_heads : int, optional
         G, key/value heads; divides H.  Default H.
     head_dim : int, optional
         K.  Default D/H, which must then be an integer.
-    qkv_bias : bool
-        Biases of the query, key and value projections: K·(H + 2G) more.
-    output_bias : bool
-        The output projection's bias: D more.
+    qkv_bias : bool; biases of the query, key and value projections: K·(H + 2G) more
+    output_bias : bool; the output projection's bias: D more
 
     Returns
     -------
-    int
-        Parameters of one layer's attention.
-
-    Raises
-    ------
-    ValueError
-        For a size below 1, kv heads that don't divide the heads, heads that don't divide D when `head_dim`
-        isn't told, or a switch that is not a bool.
+    int; parameters of one layer's attention
 
     References
     ----------
@@ -401,24 +333,14 @@ def ffn_parameters(kind: Literal["gated", "mlp"], d_model: int, d_ff: int, bias:
 
     Parameters
     ----------
-    kind : {"gated", "mlp"}
-        Gated (SwiGLU, GEGLU, …) or plain (ReLU, GELU).
-    d_model : int
-        D.
-    d_ff : int
-        F, the hidden width: of one of the two branches where it is gated.
-    bias : bool
-        Whether each matrix has a bias: 2·F + D more (gated) or F + D (plain).
+    kind : {"gated", "mlp"}; gated (SwiGLU, GEGLU, …) or plain (ReLU, GELU)
+    d_model : int; D
+    d_ff : int; F, the hidden width: of one of the two branches where it is gated
+    bias : bool; whether each matrix has a bias: 2·F + D more (gated) or F + D (plain)
 
     Returns
     -------
-    int
-        Parameters of one layer's feed-forward part.
-
-    Raises
-    ------
-    ValueError
-        For an unknown kind, a size below 1 or a `bias` that is not a bool.
+    int; parameters of one layer's feed-forward part
 
     References
     ----------
@@ -446,12 +368,10 @@ def count(config: DecoderConfig) -> Count:
     Parameters
     ----------
     config : DecoderConfig
-        Sizes.
 
     Returns
     -------
-    Count
-        Tallies of a layer and of the model.
+    Count : tallies of a layer and of the model
 
     References
     ----------
@@ -491,7 +411,6 @@ def formulas(config: DecoderConfig) -> Mapping[str, str]:
     Parameters
     ----------
     config : DecoderConfig
-        Sizes.
 
     Returns
     -------

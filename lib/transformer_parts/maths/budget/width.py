@@ -18,18 +18,11 @@ def equal_budget_d_ff(d_ff: int) -> float:
 
     Parameters
     ----------
-    d_ff : int
-        Width of the plain layer.
+    d_ff : int; width of the plain layer
 
     Returns
     -------
-    float
-        Width of the gated one, as the equation has it: not rounded.
-
-    Raises
-    ------
-    ValueError
-        If `d_ff` is not an integer of at least 1.
+    float; width of the gated one, as the equation has it: not rounded
 
     References
     ----------
@@ -49,16 +42,11 @@ class LlamaWidth:
 
     Attributes
     ----------
-    d_model : int
-        D.
-    plain : int
-        4·D, what a plain layer would have.
-    two_thirds : int
-        ⌊2·4D/3⌋, the equal budget.
-    multiplied : int
-        ⌊multiplier·two_thirds⌋.
-    d_ff : int
-        F: `multiplied`, up to the next multiple.
+    d_model : int; D
+    plain : int; 4·D, what a plain layer would have
+    two_thirds : int; ⌊2·4D/3⌋, the equal budget
+    multiplied : int; ⌊multiplier·two_thirds⌋
+    d_ff : int; F: `multiplied`, up to the next multiple
     """
 
     d_model: int
@@ -82,22 +70,13 @@ def llama_d_ff(d_model: int, *, multiple_of: int = 256, multiplier: float = 1.0)
 
     Parameters
     ----------
-    d_model : int
-        D.
-    multiple_of : int
-        Alignment.
-    multiplier : float
-        ``ffn_dim_multiplier`` of the published ``params.json``; 1 where that has none.
+    d_model : int; D
+    multiple_of : int; alignment
+    multiplier : float; ``ffn_dim_multiplier`` of the published ``params.json``; 1 where that has none
 
     Returns
     -------
-    LlamaWidth
-        Every step; its `d_ff` is the width.
-
-    Raises
-    ------
-    ValueError
-        For an argument out of range, or a multiplier so small that no width is left.
+    LlamaWidth : every step; its `d_ff` is the width
 
     References
     ----------
@@ -123,14 +102,12 @@ def llama_d_ff(d_model: int, *, multiple_of: int = 256, multiplier: float = 1.0)
 
 @dataclass(frozen=True)
 class BudgetMatch:
-    """A feed-forward layer's matrices beside those of a plain layer.
+    """A feed-forward layer's matrices compared with those of a plain layer.
 
     Attributes
     ----------
-    parameters : int
-        The layer's.
-    reference : int
-        The plain layer's.
+    parameters : int; the layer's
+    reference : int; the plain layer's
     verdict : {"equal", "rounded", "different"}
         "rounded" where alignment explains the difference and the difference is small.
     """
@@ -158,7 +135,7 @@ def match_budget(
     reference_d_ff: int | None = None,
     multiple_of: int = 1,
 ) -> BudgetMatch:
-    """Compare a feed-forward layer with a plain one of width `reference_d_ff` (4·D if not told); no biases.
+    """Compare a feed-forward layer with a plain one of width `reference_d_ff` (4·D if not given); no biases.
 
     The verdict is "equal" for the same number, "rounded" where the width is less than one multiple away from
     the equal one and the difference at most `MOST_BY_ROUNDING`, 5 % of the reference, and otherwise "different":
@@ -166,26 +143,16 @@ def match_budget(
 
     Parameters
     ----------
-    kind : {"gated", "mlp"}
-        Of the layer that is compared.
-    d_model : int
-        D, of both.
-    d_ff : int
-        F, the layer's hidden width.
+    kind : {"gated", "mlp"}; of the layer that is compared
+    d_model : int; D, of both
+    d_ff : int; F, the layer's hidden width
     reference_d_ff : int, optional
         The plain layer's hidden width.  Default 4·D.
-    multiple_of : int
-        What F was aligned to; 1 allows for no rounding.
+    multiple_of : int; what F was aligned to; 1 allows for no rounding
 
     Returns
     -------
-    BudgetMatch
-        Both numbers and the verdict.
-
-    Raises
-    ------
-    ValueError
-        For an unknown kind or a size below 1.
+    BudgetMatch : both numbers and the verdict
 
     References
     ----------

@@ -44,11 +44,6 @@ def position_ids(valid: ArrayLike, start: ArrayLike = 0.0) -> NDArray[np.float64
     (…, L) ndarray
         Positions.  Those of padding do not matter, as nobody attends to it.
 
-    Raises
-    ------
-    ValueError
-        If `valid` is not bool, or `start` does not fit it.
-
     Examples
     --------
     >>> position_ids([[False, False, True, True], [True, True, True, True]]).tolist()

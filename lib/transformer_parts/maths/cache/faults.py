@@ -330,11 +330,6 @@ def decode(
     -------
     Decoding
 
-    Raises
-    ------
-    ValueError
-        If `fault` is unknown or a number does not fit.
-
     Examples
     --------
     >>> layers = [DecoderLayer.random(d_model=8, n_heads=2, d_ff=16, std=0.5, seed=seed) for seed in (0, 1)]
@@ -389,11 +384,6 @@ def whole(
     Returns
     -------
     Decoding
-
-    Raises
-    ------
-    ValueError
-        As `decode` does.
 
     References
     ----------
@@ -482,11 +472,6 @@ def head_run(
     tuple of Glance
         For the last token of the prompt and each token after it, with one head, H = G = 1.
 
-    Raises
-    ------
-    ValueError
-        If `fault` is unknown or a shape or number does not fit.
-
     Examples
     --------
     >>> ones = np.ones((5, 2))
@@ -525,11 +510,6 @@ def head_whole(
     Returns
     -------
     tuple of Glance
-
-    Raises
-    ------
-    ValueError
-        As `head_run` does.
 
     References
     ----------
