@@ -51,10 +51,7 @@ UNCONVERTED = frozenset(
     explore.relative_bias.buckets explore.relative_bias.slopes explore.relative_bias.weights explore.rope_layout
     explore.rope_scores.curve explore.rope_scores.heads explore.rope_scores.spectrum explore.stability.live
     explore.stability.logits explore.stability.runs explore.stability.stream explore.swiglu explore.why_position
-    learn.activations learn.budget learn.cache learn.context_extension learn.decoder_layer learn.drills.budget
-    learn.drills.context learn.drills.cost learn.drills.norms learn.long_context learn.norm_placement
-    learn.norms learn.positions learn.real_model learn.relative_bias learn.rope_layout learn.rope_scores
-    learn.stability learn.stack_and_loss learn.swiglu learn.why_position
+    learn.drills.budget learn.drills.context learn.drills.cost learn.drills.norms
     """.split()  # noqa: SIM905
 )
 
