@@ -4,39 +4,29 @@ import numpy as np
 
 from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
-from transformer_parts.maths import relative_bias
 from transformer_parts.maths.attention import attention, attention_weights, causal_mask
+from transformer_parts.maths.relative_bias import alibi_slopes, t5_bucket
 
 
 def _bucket_inputs(rng):
     # The largest distance is a prime, so that no border between buckets depends on the rounding of a logarithm.
     most = int(rng.choice([61, 97, 131, 199]))
-    offsets = rng.permutation(np.arange(-4 * most, 4 * most + 1))
-    return offsets, int(rng.choice([16, 24, 32, 40])), most
+    return rng.permutation(np.arange(-4 * most, 4 * most + 1)), int(rng.choice([16, 24, 32, 40])), most
 
 
-def _bucket_with(
-    *,
-    sign=1,
-    halved=True,
-    separate=True,
-    exact=lambda n: n // 2,
-    ratio=lambda d, e, most: np.log(d / e) / np.log(most / e),
-    whole=np.floor,
-    first=lambda e: e,
-    last=lambda n: n - 1,
-):
+def _ratio(distance, e, most):
+    return np.log(distance / e) / np.log(most / e)
+
+
+def _bucket_with(*, sign=1, halved=True, exact=lambda n: n // 2, ratio=_ratio, whole=np.floor, first=0, last=-1):
     """Return T5's bidirectional rule with one step replaced."""
 
     def function(offsets, num_buckets, max_distance):
-        offset = sign * offsets
         n = num_buckets // 2 if halved else num_buckets
         e = exact(n)
-        distance = np.abs(offset)
-        far = np.maximum(distance, e)
-        steps = first(e) + whole(ratio(far, e, max_distance) * (n - e))
-        bucket = np.where(distance < e, distance, np.minimum(steps, last(n)))
-        return bucket + (num_buckets // 2 * (offset > 0) if separate else 0)
+        distance = np.abs(offsets)
+        steps = e + first + whole(ratio(np.maximum(distance, e), e, max_distance) * (n - e))
+        return np.where(distance < e, distance, np.minimum(steps, n + last)) + num_buckets // 2 * (sign * offsets > 0)
 
     return function
 
@@ -46,7 +36,7 @@ BUCKET = Exercise(
         "bucket(relative_position, num_buckets, max_distance): T5's bidirectional bucket of each entry of an integer"
         " array of relative positions, key minus query"
     ),
-    solution=lambda offsets, n, most: relative_bias.t5_bucket(offsets, num_buckets=n, max_distance=most),
+    solution=lambda offsets, n, most: t5_bucket(offsets, num_buckets=n, max_distance=most),
     inputs=_bucket_inputs,
     mistakes=(
         Mistake(
@@ -59,7 +49,7 @@ BUCKET = Exercise(
         ),
         Mistake(
             "directions not told apart",
-            _bucket_with(separate=False),
+            _bucket_with(sign=0),
             _("Keys before and after the query share your buckets. A key after the query adds num_buckets // 2."),
         ),
         Mistake(
@@ -69,7 +59,7 @@ BUCKET = Exercise(
         ),
         Mistake(
             "off by one",
-            _bucket_with(first=lambda e: e + 1),
+            _bucket_with(first=1),
             _("Your logarithmic buckets are one too high: distance e, the first that is not exact, is in bucket e."),
         ),
         Mistake(
@@ -94,7 +84,7 @@ BUCKET = Exercise(
         ),
         Mistake(
             "clamp missing",
-            _bucket_with(last=lambda n: 10**6),
+            _bucket_with(last=10**6),
             _(
                 "Beyond max_distance your buckets go on, into those of the other direction and out of the table. All"
                 " far distances share n − 1."
@@ -102,13 +92,11 @@ BUCKET = Exercise(
         ),
         Mistake(
             "clamped at n",
-            _bucket_with(last=lambda n: n),
+            _bucket_with(last=0),
             _("Your clamp lets bucket n through, which belongs to the other direction. The last one is n − 1."),
         ),
         Mistake(
-            "rounded to the nearest",
-            _bucket_with(whole=np.rint),
-            _("You round to the nearest bucket; T5 rounds down."),
+            "rounded to the nearest", _bucket_with(whole=np.rint), _("You round to the nearest bucket; T5 rounds down.")
         ),
         Mistake("rounded up", _bucket_with(whole=np.ceil), _("You round the logarithmic part up; T5 rounds it down.")),
     ),
@@ -134,21 +122,14 @@ def _power_below(n):
     return 2 ** int(np.log2(n))
 
 
-def _slopes_with(between, *, join=lambda first, rest: np.concatenate([first, rest])):
-    def function(n):
-        p = _power_below(n)
-        return join(_powers(p), between(p, n - p))
-
-    return function
-
-
-def _published(p, count):
-    return _powers(2 * p)[::2][:count]
+def _slopes_with(chosen):
+    """Return ALiBi's rule with other slopes chosen from those of the next power of two."""
+    return lambda n: np.concatenate([_powers(_power_below(n)), chosen(_powers(2 * _power_below(n)))])[:n]
 
 
 SLOPES = Exercise(
     task=_("slopes(n_heads): ALiBi's slope of each head, in the order of the published rule, for any number of heads"),
-    solution=relative_bias.alibi_slopes,
+    solution=alibi_slopes,
     # No power of two, and at least two slopes between, so that their order shows.
     inputs=lambda rng: (int(rng.choice([6, 7, 10, 11, 12, 14, 18, 20, 24, 28, 40])),),
     mistakes=(
@@ -162,17 +143,17 @@ SLOPES = Exercise(
         ),
         Mistake(
             "h from 0",
-            _slopes_with(_published, join=lambda first, rest: np.concatenate([first, rest]) * first[0] ** -1),
+            lambda n: alibi_slopes(n) / alibi_slopes(n)[0],
             _("Your first slope is 1. Heads are counted from 1: the first is 2^(−8/p)."),
         ),
         Mistake(
             "by size",
-            lambda n: np.sort(relative_bias.alibi_slopes(n))[::-1],
+            lambda n: np.sort(alibi_slopes(n))[::-1],
             _("The slopes are right, their order is not: the heads of the power of two come first, then the others."),
         ),
         Mistake(
             "those between first",
-            _slopes_with(_published, join=lambda first, rest: np.concatenate([rest, first])),
+            lambda n: np.roll(alibi_slopes(n), n - _power_below(n)),
             _("The slopes are right, but those between come last, not first."),
         ),
         Mistake(
@@ -185,7 +166,7 @@ SLOPES = Exercise(
         ),
         Mistake(
             "every other from the second",
-            _slopes_with(lambda p, count: _powers(2 * p)[1::2][:count]),
+            _slopes_with(lambda slopes: slopes[1::2]),
             _(
                 "You took the second, fourth … slope of 2p heads, which are those of p heads over again. Take the"
                 " first, third, fifth."
@@ -193,22 +174,22 @@ SLOPES = Exercise(
         ),
         Mistake(
             "the next ones in a row",
-            _slopes_with(lambda p, count: _powers(2 * p)[:count]),
+            _slopes_with(lambda slopes: slopes),
             _("Of the slopes of 2p heads you took the first ones in a row; take every other one, [0::2]."),
         ),
         Mistake(
             "the smallest of those between",
-            _slopes_with(lambda p, count: _powers(2 * p)[::2][::-1][:count]),
+            _slopes_with(lambda slopes: slopes[::2][::-1]),
             _("Of the slopes between you took the smallest; the rule takes the largest ones first."),
         ),
         Mistake(
             "negative",
-            lambda n: -relative_bias.alibi_slopes(n),
+            lambda n: -alibi_slopes(n),
             _("The slopes are positive; the minus sign is in the bias, −m·|i − j|."),
         ),
         Mistake(
             "base e",
-            lambda n: np.exp(np.log2(relative_bias.alibi_slopes(n))),
+            lambda n: np.exp(np.log2(alibi_slopes(n))),
             _("Your exponents are right, but the slopes are powers of 2, not of e."),
         ),
     ),
@@ -229,10 +210,6 @@ def _attend_inputs(rng):
 
 def _t5(query, key, value, bias):
     return attention(query, key, value, bias=bias, scale=1.0, causal=True)
-
-
-def _weights(query, key, bias, scale=1.0):
-    return attention_weights(query, key, bias=bias, scale=scale, causal=True)
 
 
 ATTEND = Exercise(
@@ -283,7 +260,9 @@ ATTEND = Exercise(
         ),
         Mistake(
             "bias added to the weights",
-            lambda q, k, v, b: (_weights(q, k, None) + np.where(causal_mask(q.shape[1]), b, 0)) @ v,
+            lambda q, k, v, b: (
+                (attention_weights(q, k, scale=1.0, causal=True) + np.where(causal_mask(q.shape[1]), b, 0)) @ v
+            ),
             _("You add the bias to the weights, after the softmax; the rows no longer sum to 1. Add it to the logits."),
         ),
         Mistake(
