@@ -66,3 +66,13 @@ def test_pictures_and_plots_that_are_drawn_at_once_both_stay_as_they_are():
     thread.join()
     assert plots == {theirs}
     assert drawn == {ours}
+
+
+@pytest.mark.parametrize("format", ["pdf", "ps", "svg"])
+def test_a_reader_may_save_plots_in_any_format(format):
+    figure, axes = pyplot.subplots()
+    axes.set_title("$x^2$")
+    file = io.BytesIO()
+    figure.savefig(file, format=format)
+    pyplot.close(figure)
+    assert len(file.getvalue()) > 1000

@@ -45,11 +45,8 @@ UNCONVERTED = frozenset(
     explore.cache.size explore.cache.steps explore.context_extension.frequencies
     explore.context_extension.precision explore.context_extension.scores explore.decoder_layer.causality
     explore.decoder_layer.training explore.decoder_layer.walk explore.interview.cards explore.interview.claims
-    explore.interview.drills explore.interview.mock explore.norms explore.swiglu
-    learn.activations learn.budget learn.cache learn.context_extension learn.decoder_layer learn.drills.budget
-    learn.drills.context learn.drills.cost learn.drills.norms learn.long_context learn.norm_placement
-    learn.norms learn.positions learn.real_model learn.relative_bias learn.rope_layout learn.rope_scores
-    learn.stability learn.stack_and_loss learn.swiglu learn.why_position
+    explore.interview.drills explore.interview.mock explore.norms explore.swiglu learn.drills.budget
+    learn.drills.context learn.drills.cost learn.drills.norms
     """.split()  # noqa: SIM905
 )
 

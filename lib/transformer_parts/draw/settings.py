@@ -38,7 +38,10 @@ class _FontFile(BytesIO):
 
     def __init__(self, path):
         super().__init__(Path(path).read_bytes())
-        self.name = str(path)
+        self._path = str(path)
+
+    def __str__(self):
+        return self._path  # which FT2Font.fname gives: other backends look for the file
 
 
 def _in_memory(open_font):

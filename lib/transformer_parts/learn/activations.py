@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths import activations
 from transformer_parts.maths.activations import gelu, gelu_tanh, relu, sigmoid, silu, silu_derivative
 
 
 def _numbers(rng):
-    """Numbers near zero and some that are not, so that every slip shows."""
+    """Numbers near zero and some that are not, so that every mistake gives another result."""
     x = 2 * rng.standard_normal(rng.integers(5, 9))
     x[:3] = rng.uniform(0.3, 1.0), rng.uniform(-1.5, -0.3), rng.uniform(2.0, 3.0)
     return (x,)
@@ -22,119 +23,123 @@ def _gelu_by(z):
 _ROOT = np.sqrt(2 / np.pi)
 
 GELU_TANH = Exercise(
-    task="my_gelu(x): GELU by tanh, x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))), x an array",
+    task=_("my_gelu(x): GELU by tanh, x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))), x an array"),
     solution=gelu_tanh,
     inputs=_numbers,
     mistakes=(
-        Mistake("identity", lambda x: x, "Your function returns x as it was."),
-        Mistake("ReLU", relu, "That is ReLU: it has no value below 0 and a corner at 0."),
-        Mistake("SiLU", silu, "That is SiLU, x·σ(x): the sigmoid of x itself, and not of 2·√(2/π)·(x + 0.044715·x³)."),
+        Mistake("identity", lambda x: x, _("Your function returns x as it was.")),
+        Mistake("ReLU", relu, _("That is ReLU: it has no value below 0 and a corner at 0.")),
+        Mistake(
+            "SiLU", silu, _("That is SiLU, x·σ(x): the sigmoid of x itself, and not of 2·√(2/π)·(x + 0.044715·x³).")
+        ),
         Mistake(
             "by erf",
             gelu,
-            "That is the exact GELU, x·Φ(x): right as a function, and up to 4.7e-4 from the one that is asked for. A"
-            " checkpoint trained with one should be run with that one.",
+            _(
+                "That is the exact GELU, x·Φ(x): right as a function, and up to 4.7e-4 from the one that is asked for."
+                " A checkpoint trained with one should be run with that one."
+            ),
         ),
         Mistake(
             "1.702",
             lambda x: activations.swish(x, 1.702),
-            "That is x·σ(1.702·x), the paper's other approximation; it is off by up to 0.02.",
+            _("That is x·σ(1.702·x), the paper's other approximation; it is off by up to 0.02."),
         ),
-        Mistake("cube missing", _gelu_by(lambda x: _ROOT * x), "The term 0.044715·x³ is missing within tanh."),
+        Mistake("cube missing", _gelu_by(lambda x: _ROOT * x), _("The term 0.044715·x³ is missing within tanh.")),
         Mistake(
             "square instead of cube",
             _gelu_by(lambda x: _ROOT * (x + 0.044715 * x**2)),
-            "You take x² within tanh; it is x³, so that tanh stays an odd function of x.",
+            _("You take x² within tanh; it is x³, so that tanh stays an odd function of x."),
         ),
         Mistake(
             "√(2/π) on the first term alone",
             _gelu_by(lambda x: _ROOT * x + 0.044715 * x**3),
-            "√(2/π) multiplies the whole bracket, the cube too.",
+            _("√(2/π) multiplies the whole bracket, the cube too."),
         ),
         Mistake(
             "2/π",
             _gelu_by(lambda x: 2 / np.pi * (x + 0.044715 * x**3)),
-            "You multiply by 2/π; it is its square root, 0.7979.",
+            _("You multiply by 2/π; it is its square root, 0.7979."),
         ),
         Mistake(
             "√(π/2)",
             _gelu_by(lambda x: np.sqrt(np.pi / 2) * (x + 0.044715 * x**3)),
-            "You multiply by √(π/2), 1.2533; it is √(2/π), 0.7979.",
+            _("You multiply by √(π/2), 1.2533; it is √(2/π), 0.7979."),
         ),
-        Mistake("half missing", lambda x: 2 * gelu_tanh(x), "The ½ is missing: for large x the result is 2x."),
-        Mistake("x missing", lambda x: gelu_tanh(x) / x, "That is the gate alone; multiply it by x."),
+        Mistake("half missing", lambda x: 2 * gelu_tanh(x), _("The ½ is missing: for large x the result is 2x.")),
+        Mistake("x missing", lambda x: gelu_tanh(x) / x, _("That is the gate alone; multiply it by x.")),
         Mistake(
             "1 missing",
             lambda x: gelu_tanh(x) - x / 2,
-            "The 1 beside tanh is missing: your function gives −x/2·… on the left, an even function.",
+            _("The 1 beside tanh is missing: your function gives −x/2·… on the left, an even function."),
         ),
     ),
     hints=(
-        "Build it from the inside: first the argument of tanh.",
-        "z = np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)",
-        "return x / 2 * (1 + np.tanh(z))",
+        _("Build it from the inside: first the argument of tanh."),
+        _("z = np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)"),
+        _("return x / 2 * (1 + np.tanh(z))"),
     ),
 )
 
 
 SILU_SLOPE = Exercise(
-    task="my_silu_slope(x): the derivative of SiLU, x·σ(x), at each x of an array",
+    task=_("my_silu_slope(x): the derivative of SiLU, x·σ(x), at each x of an array"),
     solution=silu_derivative,
     inputs=_numbers,
     mistakes=(
-        Mistake("SiLU itself", silu, "That is SiLU; its derivative is asked for."),
-        Mistake("σ(x)", sigmoid, "You differentiate the factor x alone; by the product rule x·σ'(x) comes to it."),
+        Mistake("SiLU itself", silu, _("That is SiLU; its derivative is asked for.")),
+        Mistake("σ(x)", sigmoid, _("You differentiate the factor x alone; by the product rule x·σ'(x) comes to it.")),
         Mistake(
             "x·σ'(x)",
             lambda x: x * sigmoid(x) * sigmoid(-x),
-            "You differentiate the factor σ(x) alone; by the product rule σ(x) comes to it.",
+            _("You differentiate the factor σ(x) alone; by the product rule σ(x) comes to it."),
         ),
         Mistake(
             "σ'(x)",
             activations.sigmoid_derivative,
-            "That is σ(x)·(1 − σ(x)), the sigmoid's derivative. SiLU is x times the sigmoid: use the product rule.",
+            _("That is σ(x)·(1 − σ(x)), the sigmoid's derivative. SiLU is x times the sigmoid: use the product rule."),
         ),
         Mistake(
             "σ' without 1 − σ",
             lambda x: sigmoid(x) + x * sigmoid(x),
-            "Your σ'(x) is σ(x); it is σ(x)·(1 − σ(x)).",
+            _("Your σ'(x) is σ(x); it is σ(x)·(1 − σ(x))."),
         ),
         Mistake(
             "1 − SiLU",
             lambda x: sigmoid(x) * (1 - silu(x)),
-            "You have σ(x)·(1 − x·σ(x)). It is σ(x)·(1 + x·(1 − σ(x))).",
+            _("You have σ(x)·(1 − x·σ(x)). It is σ(x)·(1 + x·(1 − σ(x)))."),
         ),
         Mistake(
             "sign of the second term",
             lambda x: sigmoid(x) - x * sigmoid(x) * sigmoid(-x),
-            "The second term has the wrong sign: it is added.",
+            _("The second term has the wrong sign: it is added."),
         ),
         Mistake(
             "x missing in the second term",
             lambda x: sigmoid(x) + sigmoid(x) * sigmoid(-x),
-            "The factor x is missing in x·σ'(x).",
+            _("The factor x is missing in x·σ'(x)."),
         ),
         Mistake(
             "ReLU's",
             activations.relu_derivative,
-            "That is ReLU's derivative, 0 or 1. SiLU's is smooth, negative below −1.2785 and above 1 beyond 1.2785.",
+            _("That is ReLU's derivative, 0 or 1. SiLU's is smooth, negative below −1.2785 and above 1 beyond 1.2785."),
         ),
         Mistake(
             "GELU's",
             activations.gelu_derivative,
-            "That is the derivative of GELU, Φ(x) + x·φ(x). Take σ in place of Φ.",
+            _("That is the derivative of GELU, Φ(x) + x·φ(x). Take σ in place of Φ."),
         ),
     ),
     hints=(
-        "Product rule: (x·σ(x))' = σ(x) + x·σ'(x).",
+        _("Product rule: (x·σ(x))' = σ(x) + x·σ'(x)."),
         "σ'(x) = σ(x)·(1 − σ(x)).",
-        "s = 1 / (1 + np.exp(-x)); return s + x * s * (1 - s)",
+        _("s = 1 / (1 + np.exp(-x)); return s + x * s * (1 - s)"),
     ),
 )
 
 
 def _units(rng):
-    # So many inputs that "dead at 99 %" is not "dead".
+    # More than 100 inputs, so that "zero at 99 % of them" and "dead" differ.
     n_inputs, n_units = int(rng.integers(120, 150)), int(rng.integers(9, 13))
     pre = rng.standard_normal((n_inputs, n_units)) - 1
     some = int(rng.integers(1, n_inputs - 1))  # neither the first input nor the last
@@ -149,59 +154,62 @@ def _units(rng):
 
 
 DEAD = Exercise(
-    task="my_dead(pre): for each unit, whether ReLU leaves it dead over all inputs; pre of shape (inputs, units)",
+    task=_("my_dead(pre): for each unit, whether ReLU leaves it dead over all inputs; pre of shape (inputs, units)"),
     solution=lambda pre: (pre <= 0).all(axis=0),
     inputs=_units,
     mistakes=(
         Mistake(
             "zeros counted",
             lambda pre: (pre <= 0).mean(axis=0),
-            "You return which part of a unit's outputs is zero, its sparsity. A unit is dead if all of them are.",
+            _("You return which part of a unit's outputs is zero, its sparsity. A unit is dead if all of them are."),
         ),
         Mistake(
             "activity counted",
             lambda pre: (pre > 0).mean(axis=0),
-            "You return how often a unit is active. It is dead if it never is.",
+            _("You return how often a unit is active. It is dead if it never is."),
         ),
         Mistake(
             "any input",
             lambda pre: (pre <= 0).any(axis=0),
-            "You call a unit dead that is zero at some input. Nearly every unit is; dead is zero at every input.",
+            _("You call a unit dead that is zero at some input. Nearly every unit is; dead is zero at every input."),
         ),
         Mistake(
             "mean pre-activation",
             lambda pre: pre.mean(axis=0) <= 0,
-            "You look at the mean over the inputs. One input above 0 is enough for a gradient, whatever the mean is.",
+            _(
+                "You look at the mean over the inputs. One input above 0 is enough for a gradient, whatever the mean"
+                " is."
+            ),
         ),
         Mistake(
             "first input",
             lambda pre: pre[0] <= 0,
-            "You look at the first input only. Dead is a statement about all inputs of the data set.",
+            _("You look at the first input only. Dead is a statement about all inputs of the data set."),
         ),
         Mistake(
             "last input",
             lambda pre: pre[-1] <= 0,
-            "You look at the last input only. Dead is a statement about all inputs of the data set.",
+            _("You look at the last input only. Dead is a statement about all inputs of the data set."),
         ),
         Mistake(
             "most inputs",
             lambda pre: np.median(pre, axis=0) <= 0,
-            "You go by what a unit does at most inputs. A single input above 0 keeps it alive.",
+            _("You go by what a unit does at most inputs. A single input above 0 keeps it alive."),
         ),
         Mistake(
             "below zero strictly",
             lambda pre: (pre < 0).all(axis=0),
-            "A pre-activation of exactly 0 has output 0 and slope 0 too: compare by <=.",
+            _("A pre-activation of exactly 0 has output 0 and slope 0 too: compare by <=."),
         ),
         Mistake(
             "alive",
             lambda pre: (pre > 0).any(axis=0),
-            "Those are the units alive; the others are asked for.",
+            _("Those are the units alive; the others are asked for."),
         ),
     ),
     hints=(
-        "For one unit: which outputs does ReLU give over all inputs?",
-        "pre <= 0 is True where the output is 0. A unit is one column: all of it must be True.",
-        "return (pre <= 0).all(axis=0)",
+        _("For one unit: which outputs does ReLU give over all inputs?"),
+        _("pre <= 0 is True where the output is 0. A unit is one column: all of it must be True."),
+        _("return (pre <= 0).all(axis=0)"),
     ),
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths.budget import DecoderConfig, count, kv_cache_bytes, llama_d_ff
 
@@ -27,7 +28,7 @@ def _parameters_with(
     final_norm=1,
     tables=(1, 2),
 ):
-    """Return the tally with some of its terms replaced."""
+    """Build the parameter count with some of its terms replaced."""
 
     def function(d, n_layers, n_heads, n_kv_heads, head_dim, d_ff, vocab_size):
         layer = attention(d, n_heads, n_kv_heads, head_dim) + matrices * d * d_ff + norms * d
@@ -38,7 +39,8 @@ def _parameters_with(
 
 
 def _parameters_inputs(rng):
-    # d is a prime above every other factor of attention's sum, d_ff a prime too: no slip hides in a coincidence.
+    # d is a prime above every other factor of attention's sum, d_ff a prime too:
+    # no mistake gives the right number by coincidence.
     d, d_ff = int(rng.choice([41, 43, 47, 53, 59])), int(rng.choice([101, 127, 139, 157, 199]))
     n_layers, group, n_kv_heads = (int(rng.integers(low, high)) for low, high in ((3, 9), (2, 5), (2, 5)))
     head_dim = int(rng.choice([11, 13, 17]))
@@ -46,9 +48,9 @@ def _parameters_inputs(rng):
 
 
 PARAMETERS = Exercise(
-    task=(
-        "parameters(d, n_layers, n_heads, n_kv_heads, head_dim, d_ff, vocab_size): the three numbers [one layer,"
-        " the whole model with a tied head, the whole model with a head of its own]; SwiGLU, RMSNorm, no biases"
+    task=_(
+        "parameters(d, n_layers, n_heads, n_kv_heads, head_dim, d_ff, vocab_size): the three numbers [one layer, the"
+        " whole model with a tied head, the whole model with a head of its own]; SwiGLU, RMSNorm, no biases"
     ),
     solution=_parameters_solution,
     inputs=_parameters_inputs,
@@ -56,61 +58,68 @@ PARAMETERS = Exercise(
         Mistake(
             "kv heads counted as query heads",
             _parameters_with(attention=lambda d, h, g, k: 4 * d * h * k),
-            "You counted as many key and value heads as query heads. W_k and W_v have n_kv_heads·head_dim columns.",
+            _("You counted as many key and value heads as query heads. W_k and W_v have n_kv_heads·head_dim columns."),
         ),
         Mistake(
             "attention taken for 4·d²",
             _parameters_with(attention=lambda d, h, g, k: 4 * d * d),
-            "4·d² holds only for n_kv_heads = n_heads and n_heads·head_dim = d. Count the four matrices one by one.",
+            _("4·d² holds only for n_kv_heads = n_heads and n_heads·head_dim = d. Count the four matrices one by one."),
         ),
         Mistake(
             "keys and values in one matrix",
             _parameters_with(attention=lambda d, h, g, k: d * k * (2 * h + g)),
-            "You counted keys or values, not both: W_k and W_v are two matrices.",
+            _("You counted keys or values, not both: W_k and W_v are two matrices."),
         ),
         Mistake(
             "output projection forgotten",
             _parameters_with(attention=lambda d, h, g, k: d * k * (h + 2 * g)),
-            "W_o is missing: the heads' outputs, n_heads·head_dim channels, are projected back to d.",
+            _("W_o is missing: the heads' outputs, n_heads·head_dim channels, are projected back to d."),
         ),
         Mistake(
             "two matrices for a gated layer",
             _parameters_with(matrices=2),
-            "You counted two feed-forward matrices. A gated layer has three: W_g, W_u and W_d.",
+            _("You counted two feed-forward matrices. A gated layer has three: W_g, W_u and W_d."),
         ),
-        Mistake("norms forgotten", _parameters_with(norms=0), "The two norms of a layer have d weights each."),
+        Mistake("norms forgotten", _parameters_with(norms=0), _("The two norms of a layer have d weights each.")),
         Mistake(
             "norms with a bias",
             _parameters_with(norms=4, final_norm=2),
-            "You counted a bias for every norm. RMSNorm has a weight γ and nothing else.",
+            _("You counted a bias for every norm. RMSNorm has a weight γ and nothing else."),
         ),
         Mistake(
             "final norm forgotten",
             _parameters_with(final_norm=0),
-            "The layer is right. The whole model has one more norm, before the head: d weights.",
+            _("The layer is right. The whole model has one more norm, before the head: d weights."),
         ),
         Mistake(
             "tied head counted twice",
             _parameters_with(tables=(2, 2)),
-            "A tied head is the embedding read the other way: it is stored once and counted once.",
+            _("A tied head is the embedding read the other way: it is stored once and counted once."),
         ),
         Mistake(
             "head of its own forgotten",
             _parameters_with(tables=(1, 1)),
-            "A head of its own is a second table of vocab_size × d.",
+            _("A head of its own is a second table of vocab_size × d."),
         ),
         Mistake(
             "embedding left out",
             _parameters_with(tables=(0, 1)),
-            "The embedding is missing: a table of vocab_size × d, whatever the head is. Leaving it out gives the"
-            " “non-embedding parameters” of scaling laws.",
+            _(
+                "The embedding is missing: a table of vocab_size × d, whatever the head is. Leaving it out gives the"
+                " “non-embedding parameters” of scaling laws."
+            ),
         ),
     ),
     hints=(
-        "One layer: four attention matrices, three feed-forward matrices, two norms. Write the shape of each.",
-        "W_q is d × n_heads·head_dim, W_k and W_v are d × n_kv_heads·head_dim, W_o is n_heads·head_dim × d; the"
-        " feed-forward matrices are d × d_ff (two) and d_ff × d; a norm is d.",
-        "The model: n_layers·layer, one more norm, the embedding vocab_size·d, and that again for a head of its own.",
+        _("One layer: four attention matrices, three feed-forward matrices, two norms. Write the shape of each."),
+        _(
+            "W_q is d × n_heads·head_dim, W_k and W_v are d × n_kv_heads·head_dim, W_o is n_heads·head_dim × d; the"
+            " feed-forward matrices are d × d_ff (two) and d_ff × d; a norm is d."
+        ),
+        _(
+            "The model: n_layers·layer, one more norm, the embedding vocab_size·d, and that again for a head of its"
+            " own."
+        ),
     ),
 )
 
@@ -127,8 +136,8 @@ def _width_inputs(rng):
     """Draw three widths d so that each step of the rule matters for one of them.
 
     One is a multiple before the last step and divisible by 3; one lies less than half a multiple above a multiple,
-    so that the nearest is the lower; and for one the unrounded 8d/3 would lead to the multiple after.  None lets the
-    rounding of a float decide.
+    so that the nearest is the lower; and for one the unrounded 8d/3 would lead to the multiple after.  No width is
+    decided by the rounding of a float.
     """
     multiple_of, multiplier = int(rng.choice([16, 32, 64])), float(rng.choice([1.1, 1.3, 1.7]))
     d = np.arange(64, 8192)
@@ -152,7 +161,7 @@ def _width_with(*, start=lambda d: 8 * d // 3, last=_aligned):
 
 
 WIDTH = Exercise(
-    task=(
+    task=_(
         "width(d, multiple_of, multiplier): the Llama code's width of a gated feed-forward layer for each entry of the"
         " integer array d"
     ),
@@ -162,49 +171,51 @@ WIDTH = Exercise(
         Mistake(
             "rounded down or to the nearest multiple",
             _width_with(last=lambda n, multiple_of: n // multiple_of * multiple_of),
-            "You round down, or to the nearest multiple; the rule goes up to the next one.",
+            _("You round down, or to the nearest multiple; the rule goes up to the next one."),
         ),
         Mistake(
             "one multiple too many",
             _width_with(last=lambda n, multiple_of: (n // multiple_of + 1) * multiple_of),
-            "Where the width is a multiple already, yours goes on to the next one. Rounding up leaves it as it is.",
+            _("Where the width is a multiple already, yours goes on to the next one. Rounding up leaves it as it is."),
         ),
         Mistake(
             "not rounded up at all",
             _width_with(last=lambda n, multiple_of: n),
-            "The last step is missing: round up to a multiple of multiple_of.",
+            _("The last step is missing: round up to a multiple of multiple_of."),
         ),
         Mistake(
             "multiplier after alignment",
             lambda d, multiple_of, multiplier: np.floor(multiplier * _aligned(8 * d // 3, multiple_of)).astype(int),
-            "You align first and multiply then, so that the width is no multiple any more. Alignment comes last.",
+            _("You align first and multiply then, so that the width is no multiple any more. Alignment comes last."),
         ),
         Mistake(
             "multiplier ignored",
             lambda d, multiple_of, multiplier: _aligned(8 * d // 3, multiple_of),
-            "The multiplier does nothing in your function. It scales ⌊8d/3⌋ before the alignment.",
+            _("The multiplier does nothing in your function. It scales ⌊8d/3⌋ before the alignment."),
         ),
         Mistake(
             "two thirds forgotten",
             _width_with(start=lambda d: 4 * d),
-            "You start from 4d, the width of a plain layer. Two thirds of it, 8d/3, is the gated start.",
+            _("You start from 4d, the width of a plain layer. Two thirds of it, 8d/3, is the gated start."),
         ),
         Mistake(
             "two thirds of d",
             _width_with(start=lambda d: 2 * d // 3),
-            "You took two thirds of d; it is two thirds of 4d, the plain layer's width.",
+            _("You took two thirds of d; it is two thirds of 4d, the plain layer's width."),
         ),
         Mistake(
             "8d/3 not rounded down",
             lambda d, multiple_of, multiplier: _aligned(np.floor(multiplier * (8 * d / 3)).astype(int), multiple_of),
-            "You multiply 8d/3 itself. The code rounds it down to a whole number first, and here that leads to another"
-            " multiple.",
+            _(
+                "You multiply 8d/3 itself. The code rounds it down to a whole number first, and here that leads to"
+                " another multiple."
+            ),
         ),
     ),
     hints=(
-        "Four steps: 4d, two thirds of it rounded down, times the multiplier rounded down, up to a multiple.",
-        "On whole arrays: `2 * (4 * d) // 3` rounds down; `np.floor(...).astype(int)` does for the second step.",
-        "Rounding up to a multiple of m without floats: `-(-n // m) * m`.",
+        _("Four steps: 4d, two thirds of it rounded down, times the multiplier rounded down, up to a multiple."),
+        _("On whole arrays: `2 * (4 * d) // 3` rounds down; `np.floor(...).astype(int)` does for the second step."),
+        _("Rounding up to a multiple of m without floats: `-(-n // m) * m`."),
     ),
 )
 
@@ -225,46 +236,48 @@ def _cache_inputs(rng):
 
 
 CACHE = Exercise(
-    task="cache_bytes(n_layers, n_heads, n_kv_heads, head_dim, tokens, bytes_per_value): bytes of the KV cache",
+    task=_("cache_bytes(n_layers, n_heads, n_kv_heads, head_dim, tokens, bytes_per_value): bytes of the KV cache"),
     solution=_cache_solution,
     inputs=_cache_inputs,
     mistakes=(
         Mistake(
             "query heads in the cache",
             lambda n, h, g, k, t, b: 2 * n * h * k * t * b,
-            "You cached a key and a value for every query head. Only the kv heads have keys and values.",
+            _("You cached a key and a value for every query head. Only the kv heads have keys and values."),
         ),
         Mistake(
             "keys or values, not both",
             lambda n, h, g, k, t, b: n * g * k * t * b,
-            "Half is missing: keys and values are both cached.",
+            _("Half is missing: keys and values are both cached."),
         ),
         Mistake(
             "one layer",
             lambda n, h, g, k, t, b: 2 * g * k * t * b,
-            "This is the cache of one layer; each layer has keys and values of its own.",
+            _("This is the cache of one layer; each layer has keys and values of its own."),
         ),
         Mistake(
             "values, not bytes",
             lambda n, h, g, k, t, b: 2 * n * g * k * t,
-            "You counted numbers; each takes bytes_per_value bytes.",
+            _("You counted numbers; each takes bytes_per_value bytes."),
         ),
-        Mistake("one token", lambda n, h, g, k, t, b: 2 * n * g * k * b, "This is the cache of a single token."),
+        Mistake("one token", lambda n, h, g, k, t, b: 2 * n * g * k * b, _("This is the cache of a single token.")),
         Mistake(
             "heads per group for kv heads",
             lambda n, h, g, k, t, b: 2 * n * (h // g) * k * t * b,
-            "n_heads // n_kv_heads is how many query heads share a kv head; the cache holds n_kv_heads of them.",
+            _("n_heads // n_kv_heads is how many query heads share a kv head; the cache holds n_kv_heads of them."),
         ),
         Mistake(
             "scores cached",
             lambda n, h, g, k, t, b: n * h * t * t * b,
-            "That is the size of all attention weights, quadratic in the tokens. Keys and values are cached, the"
-            " weights are not.",
+            _(
+                "That is the size of all attention weights, quadratic in the tokens. Keys and values are cached, the"
+                " weights are not."
+            ),
         ),
     ),
     hints=(
-        "What is kept of one token in one layer? A key and a value for each kv head.",
-        "A key has head_dim numbers, and so has a value; the width d of the model does not enter.",
-        "2 · layers · kv heads · head_dim · tokens · bytes.",
+        _("What is kept of one token in one layer? A key and a value for each kv head."),
+        _("A key has head_dim numbers, and so has a value; the width d of the model does not enter."),
+        _("2 · layers · kv heads · head_dim · tokens · bytes."),
     ),
 )

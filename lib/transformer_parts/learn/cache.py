@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths import budget, rope
 from transformer_parts.maths.attention import attention
@@ -13,45 +14,50 @@ def _positions_inputs(rng):
 
 
 POSITIONS = Exercise(
-    task="chunk_positions(valid, new): the positions of `new` further tokens; valid says which cached tokens are real",
+    task=_(
+        "chunk_positions(valid, new): the positions of `new` further tokens; valid says which cached tokens are real"
+    ),
     solution=lambda valid, new: np.sum(valid) + np.arange(new),
     inputs=_positions_inputs,
     mistakes=(
         Mistake(
             "restart at 0",
             lambda valid, new: np.arange(new),
-            "Your positions start at 0 again, as if nothing were cached. They go on where the cached text ends.",
+            _("Your positions start at 0 again, as if nothing were cached. They go on where the cached text ends."),
         ),
         Mistake(
             "padding counted",
             lambda valid, new: len(valid) + np.arange(new),
-            "You count the padding as text. The cached keys' positions left it out, so the new ones are too far away.",
+            _(
+                "You count the padding as text. The cached keys' positions left it out, so the new ones are too far"
+                " away."
+            ),
         ),
         Mistake(
             "off by one",
             lambda valid, new: np.sum(valid) + 1 + np.arange(new),
-            "One too far. Positions begin at 0, so the number of real tokens is the next position.",
+            _("One too far. Positions begin at 0, so the number of real tokens is the next position."),
         ),
         Mistake(
             "one too early",
             lambda valid, new: np.sum(valid) - 1 + np.arange(new),
-            "Your first new token stands on the last cached one. That position is taken; take the next.",
+            _("Your first new token stands on the last cached one. That position is taken; take the next."),
         ),
         Mistake(
             "one position for the whole chunk",
             lambda valid, new: np.full(new, np.sum(valid)),
-            "All your new tokens stand at one position. In a chunk each token is one further than the one before.",
+            _("All your new tokens stand at one position. In a chunk each token is one further than the one before."),
         ),
         Mistake(
             "padding subtracted twice",
             lambda valid, new: 2 * np.sum(valid) - len(valid) + np.arange(new),
-            "You took the padding off twice: the number of real tokens is without it already.",
+            _("You took the padding off twice: the number of real tokens is without it already."),
         ),
     ),
     hints=(
-        "How many real tokens are in the cache, and at which position does the last of them stand?",
-        "valid.sum() is their number; positions count from 0, so it is also the next position.",
-        "Add 0, 1, 2 … for the tokens of the chunk: np.arange(new).",
+        _("How many real tokens are in the cache, and at which position does the last of them stand?"),
+        _("valid.sum() is their number; positions count from 0, so it is also the next position."),
+        _("Add 0, 1, 2 … for the tokens of the chunk: np.arange(new)."),
     ),
 )
 
@@ -72,7 +78,7 @@ def _step_with(**settings):
     return lambda *arguments: _step(*arguments, **settings)
 
 
-def _values_turned(query, key, value, keys, values, inv_freq):
+def _values_rotated(query, key, value, keys, values, inv_freq):
     turned = rope.rotate(value[None], [len(keys)], inv_freq=inv_freq)[0]
     return _step(query, key, turned, keys, values, inv_freq)
 
@@ -86,53 +92,57 @@ def _step_inputs(rng):
 
 
 STEP = Exercise(
-    task="attend_step(query, key, value, keys, values, inv_freq): "
-    "one head's output for a new token; keys are cached rotated",
+    task=_(
+        "attend_step(query, key, value, keys, values, inv_freq): one head's output for a new token; keys are cached"
+        " rotated"
+    ),
     solution=_step,
     inputs=_step_inputs,
     mistakes=(
         Mistake(
             "restart at 0",
             _step_with(at=lambda cached: 0),
-            "Your new token stands at position 0. It stands after all cached ones: at len(keys).",
+            _("Your new token stands at position 0. It stands after all cached ones: at len(keys)."),
         ),
         Mistake(
             "off by one",
             _step_with(at=lambda cached: cached + 1),
-            "Your new token stands one place too far. The cached ones have 0 … len(keys) − 1, so it has len(keys).",
+            _("Your new token stands one place too far. The cached ones have 0 … len(keys) − 1, so it has len(keys)."),
         ),
         Mistake(
             "cached keys rotated again",
             _step_with(again=True),
-            "You turned the cached keys once more. They were turned when they went in; use them as they are.",
+            _("You turned the cached keys once more. They were turned when they went in; use them as they are."),
         ),
         Mistake(
             "new key not rotated",
             _step_with(turn=(True, False)),
-            "The new token's own key was not turned, though it goes into a cache of turned keys.",
+            _("The new token's own key was not turned, though it goes into a cache of turned keys."),
         ),
         Mistake(
             "query not rotated",
             _step_with(turn=(False, True)),
-            "The query was not turned: it compares itself as if it stood at position 0.",
+            _("The query was not turned: it compares itself as if it stood at position 0."),
         ),
         Mistake(
             "its own key left out",
             _step_with(own=False),
-            "Your token attends to the cached tokens alone. It sees itself too: append its key and value first.",
+            _("Your token attends to the cached tokens alone. It sees itself too: append its key and value first."),
         ),
         Mistake(
             "value rotated",
-            _values_turned,
-            "You turned the value. Values are cached and mixed as they are.",
+            _values_rotated,
+            _("You turned the value. Values are cached and mixed as they are."),
         ),
-        Mistake("missing scale", _step_with(scale=1.0), "The scores were not divided by √head_dim."),
+        Mistake("missing scale", _step_with(scale=1.0), _("The scores were not divided by √head_dim.")),
     ),
     hints=(
-        "Where does the new token stand? The cached ones are 0 … len(keys) − 1.",
-        "Turn the new query and the new key by that position; leave cached keys and all values alone.",
-        "Put the new key and value behind the cached ones, then softmax(query @ keys.T / √head_dim) @ values. No mask:"
-        " the newest token sees all.",
+        _("Where does the new token stand? The cached ones are 0 … len(keys) − 1."),
+        _("Turn the new query and the new key by that position; leave cached keys and all values alone."),
+        _(
+            "Put the new key and value behind the cached ones, then softmax(query @ keys.T / √head_dim) @ values. No"
+            " mask: the newest token sees all."
+        ),
     ),
 )
 
@@ -156,50 +166,50 @@ def _bytes_inputs(rng):
 
 
 BYTES = Exercise(
-    task="cache_bytes(n_layers, n_heads, n_kv_heads, head_dim, tokens, bits): bytes of the cache of so many tokens",
+    task=_("cache_bytes(n_layers, n_heads, n_kv_heads, head_dim, tokens, bits): bytes of the cache of so many tokens"),
     solution=_bytes,
     inputs=_bytes_inputs,
     mistakes=(
         Mistake(
             "query heads counted",
             lambda n, h, g, k, t, b: 2 * n * h * k * t * b / 8,
-            "You counted the query heads. Keys and values exist once for each kv head; that is what grouping saves.",
+            _("You counted the query heads. Keys and values exist once for each kv head; that is what grouping saves."),
         ),
         Mistake(
             "keys alone",
             lambda n, h, g, k, t, b: n * g * k * t * b / 8,
-            "Half: both keys and values are cached.",
+            _("Half: both keys and values are cached."),
         ),
         Mistake(
             "one layer",
             lambda n, h, g, k, t, b: 2 * g * k * t * b / 8,
-            "That is one layer's cache; every layer has its own keys and values.",
+            _("That is one layer's cache; every layer has its own keys and values."),
         ),
         Mistake(
             "bits for bytes",
             lambda n, h, g, k, t, b: 2 * n * g * k * t * b,
-            "Eight times too much: you multiplied by bits, a byte has eight.",
+            _("Eight times too much: you multiplied by bits, a byte has eight."),
         ),
         Mistake(
             "model width for head width",
             lambda n, h, g, k, t, b: 2 * n * g * h * k * t * b / 8,
-            "You took d_model = n_heads · head_dim for the width of each kv head; it is head_dim.",
+            _("You took d_model = n_heads · head_dim for the width of each kv head; it is head_dim."),
         ),
         Mistake(
             "a single kv head",
             lambda n, h, g, k, t, b: 2 * n * k * t * b / 8,
-            "That is one kv head; there are n_kv_heads of them.",
+            _("That is one kv head; there are n_kv_heads of them."),
         ),
         Mistake(
             "square of the length",
             lambda n, h, g, k, t, b: 2 * n * g * k * t**2 * b / 8,
-            "The cache grows with the length, not with its square: the scores, which do, are not kept.",
+            _("The cache grows with the length, not with its square: the scores, which do, are not kept."),
         ),
     ),
     hints=(
-        "What is stored for one token in one layer for one kv head?",
-        "A key and a value of head_dim numbers each, for each of n_kv_heads heads, in each of n_layers layers.",
-        "2 · n_layers · n_kv_heads · head_dim · tokens numbers, of bits / 8 bytes each.",
+        _("What is stored for one token in one layer for one kv head?"),
+        _("A key and a value of head_dim numbers each, for each of n_kv_heads heads, in each of n_layers layers."),
+        _("2 · n_layers · n_kv_heads · head_dim · tokens numbers, of bits / 8 bytes each."),
     ),
     tolerance=1e-4,
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths.long_context import windowed_keys
 
@@ -12,7 +13,7 @@ def _pairs_inputs(rng):
 
 
 PAIRS = Exercise(
-    task=(
+    task=_(
         "pairs(length, window): how many pairs of query and key a causal sequence has if a query sees the last window"
         " keys, its own among them, and window is below length"
     ),
@@ -22,43 +23,49 @@ PAIRS = Exercise(
         Mistake(
             "no mask and no window",
             lambda length, window: length**2,
-            "This is every query with every key. A query sees no later key, and of the earlier ones only the window.",
+            _(
+                "This is every query with every key. A query sees no later key, and of the earlier ones only the"
+                " window."
+            ),
         ),
         Mistake(
             "no window",
             lambda length, window: length * (length + 1) // 2,
-            "This is the whole causal triangle. Beyond the window a query sees window keys, however many came before.",
+            _(
+                "This is the whole causal triangle. Beyond the window a query sees window keys, however many came"
+                " before."
+            ),
         ),
         Mistake(
             "full windows everywhere",
             lambda length, window: length * window,
-            "The first queries have not got window keys yet: query m sees m of them until m reaches the window.",
+            _("The first queries have not got window keys yet: query m sees m of them until m reaches the window."),
         ),
         Mistake(
             "the beginning left out",
             lambda length, window: (length - window) * window,
-            "You count the queries with a whole window. The first window queries see 1, 2, 3 … keys: add those.",
+            _("You count the queries with a whole window. The first window queries see 1, 2, 3 … keys: add those."),
         ),
         Mistake(
             "own key forgotten",
             lambda length, window: window * (window - 1) // 2 + (length - window) * (window - 1),
-            "A query sees itself too; its own key is among the window.",
+            _("A query sees itself too; its own key is among the window."),
         ),
         Mistake(
             "one key more",
             lambda length, window: window * (window + 1) // 2 + (length - window) * (window + 1),
-            "Your queries beyond the window see window keys and themselves. Their own key is one of the window.",
+            _("Your queries beyond the window see window keys and themselves. Their own key is one of the window."),
         ),
         Mistake(
             "the window to both sides",
             lambda length, window: length * (2 * window - 1) - window * (window - 1),
-            "You let a query see the window to its right as well. A causal query sees no later key.",
+            _("You let a query see the window to its right as well. A causal query sees no later key."),
         ),
     ),
     hints=(
-        "Query m, counted from 1, sees min(m, window) keys.",
-        "The first window queries form a triangle: 1 + 2 + … + window.",
-        "window·(window + 1)/2 + (length − window)·window",
+        _("Query m, counted from 1, sees min(m, window) keys."),
+        _("The first window queries form a triangle: 1 + 2 + … + window."),
+        _("window·(window + 1)/2 + (length − window)·window"),
     ),
 )
 
@@ -75,49 +82,52 @@ def _perplexity_inputs(rng):
 
 
 PERPLEXITY = Exercise(
-    task="perplexity(losses, block): the perplexity of each block of so many losses, given in nats",
+    task=_("perplexity(losses, block): the perplexity of each block of so many losses, given in nats"),
     solution=_perplexity_solution,
     inputs=_perplexity_inputs,
     mistakes=(
         Mistake(
             "mean of perplexities",
             lambda losses, block: np.exp(losses).reshape(-1, block).mean(axis=-1),
-            "You averaged exp(loss), which a few bad tokens rule. Perplexity is exp of the mean loss.",
+            _("You averaged exp(loss), which a few bad tokens rule. Perplexity is exp of the mean loss."),
         ),
         Mistake(
             "loss for perplexity",
             lambda losses, block: losses.reshape(-1, block).mean(axis=-1),
-            "These are the mean losses. Perplexity is exp of them.",
+            _("These are the mean losses. Perplexity is exp of them."),
         ),
         Mistake(
             "everything so far",
             lambda losses, block: np.exp(np.cumsum(losses) / np.arange(1, len(losses) + 1))[block - 1 :: block],
-            "Each of your numbers averages all tokens up to there, which hides where it breaks. Take each block alone.",
+            _(
+                "Each of your numbers averages all tokens up to there, which hides where it breaks. Take each block"
+                " alone."
+            ),
         ),
         Mistake(
             "base 2",
             lambda losses, block: 2 ** losses.reshape(-1, block).mean(axis=-1),
-            "The losses are in nats: the base is e. For bits it would be 2.",
+            _("The losses are in nats: the base is e. For bits it would be 2."),
         ),
         Mistake(
             "interleaved",
             lambda losses, block: np.exp(losses.reshape(block, -1).mean(axis=0)),
-            "Your groups are made of every n-th loss. A block is block losses in a row.",
+            _("Your groups are made of every n-th loss. A block is block losses in a row."),
         ),
         Mistake(
             "sum for mean",
             lambda losses, block: np.exp(losses.reshape(-1, block).sum(axis=-1)),
-            "This is the inverse probability of the whole block. Divide the sum of losses by the block first.",
+            _("This is the inverse probability of the whole block. Divide the sum of losses by the block first."),
         ),
         Mistake(
             "the last of each block",
             lambda losses, block: np.exp(losses[block - 1 :: block]),
-            "You took one token of each block. Take the mean over the block.",
+            _("You took one token of each block. Take the mean over the block."),
         ),
     ),
     hints=(
-        "losses.reshape(-1, block) has a row for each block.",
-        "The mean of a row is the block's loss.",
-        "np.exp(losses.reshape(-1, block).mean(axis=-1))",
+        _("losses.reshape(-1, block) has a row for each block."),
+        _("The mean of a row is the block's loss."),
+        _("np.exp(losses.reshape(-1, block).mean(axis=-1))"),
     ),
 )

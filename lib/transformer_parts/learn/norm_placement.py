@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths.gradients import rms_norm_backward
 from transformer_parts.maths.norm_placement import deep_norm, post_norm, pre_norm, sandwich_norm
@@ -63,7 +64,7 @@ def _layer_inputs(rng):
 
 
 LAYER = Exercise(
-    task=(
+    task=_(
         "my_layer(x, w_attn, w_ffn, alpha): one layer of two branches, x @ w_attn and then x @ w_ffn, under each"
         " placement: an array [Pre, Post, Sandwich, DeepNorm]. The norm is rms_norm(x, eps=1e-6); x has shape (L, D)"
     ),
@@ -73,17 +74,17 @@ LAYER = Exercise(
         Mistake(
             "Pre normalises the stream",
             _layer_with(pre=lambda x, f, alpha: _norm(x) + f(_norm(x))),
-            "In your Pre the stream itself is normalised. Only what the branch reads is: x + F(Norm(x)).",
+            _("In your Pre the stream itself is normalised. Only what the branch reads is: x + F(Norm(x))."),
         ),
         Mistake(
             "Post normalises the branch alone",
             _layer_with(post=lambda x, f, alpha: x + _norm(f(x))),
-            "Your Post normalises the branch's output and then adds it. The norm is of the sum: Norm(x + F(x)).",
+            _("Your Post normalises the branch's output and then adds it. The norm is of the sum: Norm(x + F(x))."),
         ),
         Mistake(
             "Post normalises twice",
             _layer_with(post=lambda x, f, alpha: _norm(x + f(_norm(x)))),
-            "The branch of your Post reads a norm. It reads the stream itself: the norm is of the sum.",
+            _("The branch of your Post reads a norm. It reads the stream itself: the norm is of the sum."),
         ),
         Mistake(
             "Pre and Post exchanged",
@@ -91,76 +92,80 @@ LAYER = Exercise(
                 pre=lambda x, f, alpha: _norm(x + f(x)),
                 post=lambda x, f, alpha: x + f(_norm(x)),
             ),
-            "You exchanged Pre and Post. The name says where the norm stands: before the branch, or after the sum.",
+            _("You exchanged Pre and Post. The name says where the norm stands: before the branch, or after the sum."),
         ),
         Mistake(
             "sandwich without its inner norm",
             _layer_with(sandwich=lambda x, f, alpha: x + _norm(f(x))),
-            "Your sandwich has one slice: the branch must read Norm(x), not x.",
+            _("Your sandwich has one slice: the branch must read Norm(x), not x."),
         ),
         Mistake(
             "sandwich without its outer norm",
             _layer_with(sandwich=lambda x, f, alpha: x + f(_norm(x))),
-            "Your sandwich is Pre: what the branch writes must be normalised as well.",
+            _("Your sandwich is Pre: what the branch writes must be normalised as well."),
         ),
         Mistake(
             "sandwich round the sum",
             _layer_with(sandwich=lambda x, f, alpha: _norm(x + f(_norm(x)))),
-            "The outer norm of your sandwich takes in the stream. It is of the branch's output alone.",
+            _("The outer norm of your sandwich takes in the stream. It is of the branch's output alone."),
         ),
         Mistake(
             "DeepNorm's norm of the branch alone",
             _layer_with(deepnorm=lambda x, f, alpha: alpha * x + _norm(f(x))),
-            "You computed αx + Norm(F(x)). In DeepNorm the norm is of all of it: Norm(αx + F(x)).",
+            _("You computed αx + Norm(F(x)). In DeepNorm the norm is of all of it: Norm(αx + F(x))."),
         ),
         Mistake(
             "α on the branch",
             _layer_with(deepnorm=lambda x, f, alpha: _norm(x + alpha * f(x))),
-            "α multiplies the stream, so that the branch counts for less; you made it count for more.",
+            _("α multiplies the stream, so that the branch counts for less; you made it count for more."),
         ),
         Mistake(
             "branch divided by α",
             _layer_with(deepnorm=lambda x, f, alpha: _norm(x + f(x) / alpha)),
-            "You divide the branch by α. But for ε that is the same; do as the paper does, and multiply the stream.",
+            _("You divide the branch by α. But for ε that is the same; do as the paper does, and multiply the stream."),
         ),
         Mistake(
             "α on both",
             _layer_with(deepnorm=lambda x, f, alpha: _norm(alpha * (x + f(x)))),
-            "You multiplied the whole sum by α. The norm undoes a common factor: that is Post.",
+            _("You multiplied the whole sum by α. The norm undoes a common factor: that is Post."),
         ),
         Mistake(
             "α forgotten",
             _layer_with(deepnorm=lambda x, f, alpha: _norm(x + f(x))),
-            "Your DeepNorm is Post: α is missing.",
+            _("Your DeepNorm is Post: α is missing."),
         ),
         Mistake(
             "branches in parallel",
             _parallel,
-            "Both of your branches read the layer's input. The second reads what the first has left: do one, then the"
-            " other.",
+            _(
+                "Both of your branches read the layer's input. The second reads what the first has left: do one, then"
+                " the other."
+            ),
         ),
         Mistake(
             "one branch only",
             _layer_with(branches=1),
-            "Your layer has one branch. The second, x @ w_ffn, follows on what the first has left.",
+            _("Your layer has one branch. The second, x @ w_ffn, follows on what the first has left."),
         ),
         Mistake(
             "LayerNorm",
             _layer_with(norm=lambda x: layer_norm(x, eps=_EPS)),
-            "Your norm subtracts the mean: that is LayerNorm, as in the papers; here it is rms_norm.",
+            _("Your norm subtracts the mean: that is LayerNorm, as in the papers; here it is rms_norm."),
         ),
     ),
     hints=(
-        "Write each placement as a function of x and a branch f; use it twice.",
-        "Pre: x + f(norm(x)). Post: norm(x + f(x)). What do the other two add to these?",
-        "Sandwich: x + norm(f(norm(x))). DeepNorm: norm(alpha * x + f(x)). First with f = x @ w_attn, then, on the"
-        " result, with f = x @ w_ffn.",
+        _("Write each placement as a function of x and a branch f; use it twice."),
+        _("Pre: x + f(norm(x)). Post: norm(x + f(x)). What do the other two add to these?"),
+        _(
+            "Sandwich: x + norm(f(norm(x))). DeepNorm: norm(alpha * x + f(x)). First with f = x @ w_attn, then, on the"
+            " result, with f = x @ w_ffn."
+        ),
     ),
 )
 
 
 def _backward_solution(grad, x, w):
-    through_branch, _ = rms_norm_backward(grad @ w.T, x, eps=_EPS)
+    through_branch, _weight_grad = rms_norm_backward(grad @ w.T, x, eps=_EPS)
     return grad + through_branch
 
 
@@ -187,9 +192,9 @@ def _backward_inputs(rng):
 
 
 BACKWARD = Exercise(
-    task=(
-        "my_backward(grad, x, w): the gradient at x of y = x + rms_norm(x, eps=1e-6) @ w, given the gradient at y;"
-        " grad and x have shape (L, D), w has (D, D)"
+    task=_(
+        "my_backward(grad, x, w): the gradient at x of y = x + rms_norm(x, eps=1e-6) @ w, given the gradient at y; grad"
+        " and x have shape (L, D), w has (D, D)"
     ),
     solution=_backward_solution,
     inputs=_backward_inputs,
@@ -197,34 +202,34 @@ BACKWARD = Exercise(
         Mistake(
             "stream forgotten",
             _backward_with(stream=0.0),
-            "The path past the branch is missing: y contains x itself, so grad arrives at x unchanged as well.",
+            _("The path past the branch is missing: y contains x itself, so grad arrives at x unchanged as well."),
         ),
         Mistake(
             "branch forgotten",
             lambda grad, x, w: grad + 0 * x,
-            "Only the stream's gradient is there; what comes back through the branch must be added.",
+            _("Only the stream's gradient is there; what comes back through the branch must be added."),
         ),
         Mistake(
             "w not transposed",
             _backward_with(matrix=lambda w: w),
-            "Backward through x @ w is grad @ w.T: your result uses w itself.",
+            _("Backward through x @ w is grad @ w.T: your result uses w itself."),
         ),
         Mistake(
             "norm passed over",
             _backward_with(back=lambda inner, x, normed: inner),
-            "You went back through w but not through the norm.",
+            _("You went back through w but not through the norm."),
         ),
         Mistake(
             "norm taken for a constant factor",
             _backward_with(back=lambda inner, x, normed: inner / _rms(x)),
-            "You divided by the RMS as if it did not depend on x. Take away the part along the normalised x.",
+            _("You divided by the RMS as if it did not depend on x. Take away the part along the normalised x."),
         ),
         Mistake(
             "not divided by the RMS",
             _backward_with(
                 back=lambda inner, x, normed: inner - normed * np.mean(inner * normed, axis=-1, keepdims=True)
             ),
-            "The projection is right, but the norm divided by the RMS, and so does its backward pass.",
+            _("The projection is right, but the norm divided by the RMS, and so does its backward pass."),
         ),
         Mistake(
             "sum for mean",
@@ -233,27 +238,27 @@ BACKWARD = Exercise(
                     (inner - normed * np.sum(inner * normed, axis=-1, keepdims=True)) / _rms(x)
                 )
             ),
-            "The part along the normalised x is its inner product over D, a mean: its length is √D, not 1.",
+            _("The part along the normalised x is its inner product over D, a mean: its length is √D, not 1."),
         ),
         Mistake(
             "part along x itself",
             _backward_with(back=lambda inner, x, normed: (inner - x * np.mean(inner * x, -1, keepdims=True)) / _rms(x)),
-            "You take away the part along x. It is the part along the normalised x, x divided by its RMS.",
+            _("You take away the part along x. It is the part along the normalised x, x divided by its RMS."),
         ),
         Mistake(
             "norm before the matrix",
             lambda grad, x, w: grad + rms_norm_backward(grad, x, eps=_EPS)[0] @ w.T,
-            "You go back through the norm first. What came last is undone first: grad @ w.T, then the norm.",
+            _("You go back through the norm first. What came last is undone first: grad @ w.T, then the norm."),
         ),
         Mistake(
             "norm run forward",
             _backward_with(back=lambda inner, x, normed: inner / _rms(inner)),
-            "You normalised the gradient. The backward pass multiplies by the norm's Jacobian at x.",
+            _("You normalised the gradient. The backward pass multiplies by the norm's Jacobian at x."),
         ),
     ),
     hints=(
-        "Two paths lead from x to y; their gradients are added.",
-        "Through the branch: first grad @ w.T, then back through the norm.",
-        "With r = 1/RMS(x), n = r·x and g = grad @ w.T: grad + r·(g − n·mean(g·n)).",
+        _("Two paths lead from x to y; their gradients are added."),
+        _("Through the branch: first grad @ w.T, then back through the norm."),
+        _("With r = 1/RMS(x), n = r·x and g = grad @ w.T: grad + r·(g − n·mean(g·n))."),
     ),
 )

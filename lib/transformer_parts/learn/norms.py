@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths import norms
 
 
 def _case(rng):
-    # Tokens and channels differ in number, the mean is not small and ε is large, so that every slip shows.
+    # Tokens and channels differ in number, the mean is not small and ε is large, so that every mistake
+    # changes the result.
     length, width = rng.choice(np.arange(3, 9), 2, replace=False)
     x = rng.uniform(0.2, 2) * rng.standard_normal((length, width)) + rng.uniform(-1, 1, (length, 1))
     weight, bias = rng.uniform(0.5, 2, width), rng.uniform(0.2, 1, width)
@@ -15,7 +17,7 @@ def _case(rng):
 
 
 def _rms_inputs(rng):
-    x, weight, _, eps = _case(rng)
+    x, weight, _bias, eps = _case(rng)
     return x, weight, eps
 
 
@@ -28,94 +30,101 @@ def _by_tokens(x, weight, eps):
 
 
 RMS_NORM = Exercise(
-    task="my_rms_norm(x, weight, eps): RMSNorm of each token, x of shape (L, D), weight (the γ) of shape (D,)",
+    task=_("my_rms_norm(x, weight, eps): RMSNorm of each token, x of shape (L, D), weight (the γ) of shape (D,)"),
     solution=norms.rms_norm,
     inputs=_rms_inputs,
     mistakes=(
-        Mistake("identity", lambda x, w, e: x, "Your function returns x as it was."),
+        Mistake("identity", lambda x, w, e: x, _("Your function returns x as it was.")),
         Mistake(
             "mean removed",
             lambda x, w, e: norms.layer_norm(x, w, eps=e),
-            "You subtract the mean: that is LayerNorm. RMSNorm leaves the mean in.",
+            _("You subtract the mean: that is LayerNorm. RMSNorm leaves the mean in."),
         ),
         Mistake(
             "sum instead of mean",
             lambda x, w, e: x / np.sqrt(x.shape[-1] * _mean_square(x) + e) * w,
-            "You divide by the root of the sum of squares, which is the vector's length. RMS is the root of their mean:"
-            " the output has RMS 1 and length √D.",
+            _(
+                "You divide by the root of the sum of squares, which is the vector's length. RMS is the root of their"
+                " mean: the output has RMS 1 and length √D."
+            ),
         ),
         Mistake(
             "divided by the norm",
             lambda x, w, e: x / np.linalg.norm(x, axis=-1, keepdims=True) * w,
-            "You divide by the vector's length, so the output has length 1. RMS is length / √D, and ε belongs under its"
-            " root.",
+            _(
+                "You divide by the vector's length, so the output has length 1. RMS is length / √D, and ε belongs under"
+                " its root."
+            ),
         ),
         Mistake(
             "D − 1",
             lambda x, w, e: x / np.sqrt(x.shape[-1] / (x.shape[-1] - 1) * _mean_square(x) + e) * w,
-            "You divide the sum of squares by D − 1; it is the mean, 1/D.",
+            _("You divide the sum of squares by D − 1; it is the mean, 1/D."),
         ),
         Mistake(
             "ε outside the root",
             lambda x, w, e: x / (np.sqrt(_mean_square(x)) + e) * w,
-            "You add ε after the root. It stands under it, beside the mean square: √(mean(x²) + ε).",
+            _("You add ε after the root. It stands under it, beside the mean square: √(mean(x²) + ε)."),
         ),
         Mistake(
             "ε missing",
             lambda x, w, e: x / np.sqrt(_mean_square(x)) * w,
-            "ε is missing: a token of zeros would give 0/0, and small tokens come out too large.",
+            _("ε is missing: a token of zeros would give 0/0, and small tokens come out too large."),
         ),
         Mistake(
             "root forgotten",
             lambda x, w, e: x / (_mean_square(x) + e) * w,
-            "You divide by the mean square itself; take its root.",
+            _("You divide by the mean square itself; take its root."),
         ),
         Mistake(
             "mean of absolute values",
             lambda x, w, e: x / (np.mean(np.abs(x), -1, keepdims=True) + e) * w,
-            "You divide by the mean of |x|; RMS is the root of the mean of x².",
+            _("You divide by the mean of |x|; RMS is the root of the mean of x²."),
         ),
         Mistake(
             "over the tokens",
             _by_tokens,
-            "Your mean runs over the tokens (axis 0). Each token is normalised by itself, over its channels (axis −1).",
+            _(
+                "Your mean runs over the tokens (axis 0). Each token is normalised by itself, over its channels (axis"
+                " −1)."
+            ),
         ),
         Mistake(
             "over everything",
             lambda x, w, e: x / np.sqrt(_mean_square(x, None) + e) * w,
-            "You have one RMS for all tokens together. Each token has its own: mean over axis −1, keepdims=True.",
+            _("You have one RMS for all tokens together. Each token has its own: mean over axis −1, keepdims=True."),
         ),
         Mistake(
             "γ forgotten",
             lambda x, w, e: norms.rms_norm(x, eps=e),
-            "The normalised rows are right; multiply them by the weight γ.",
+            _("The normalised rows are right; multiply them by the weight γ."),
         ),
         Mistake(
             "γ added",
             lambda x, w, e: norms.rms_norm(x, eps=e) + w,
-            "You add γ; it multiplies, channel by channel. RMSNorm adds nothing.",
+            _("You add γ; it multiplies, channel by channel. RMSNorm adds nothing."),
         ),
         Mistake(
             "1 + γ",
             lambda x, w, e: norms.rms_norm(x, 1 + w, e),
-            "You multiply by 1 + γ: that is how Gemma stores its weight. Here the weight is γ itself.",
+            _("You multiply by 1 + γ: that is how Gemma stores its weight. Here the weight is γ itself."),
         ),
         Mistake(
             "γ before the norm",
             lambda x, w, e: norms.rms_norm(x * w, eps=e),
-            "You multiply by γ before dividing, so γ is in the RMS too. Normalise first, then multiply.",
+            _("You multiply by γ before dividing, so γ is in the RMS too. Normalise first, then multiply."),
         ),
     ),
     hints=(
-        "What single number does each token need? It comes from the squares of its own channels.",
-        "np.mean(x * x, axis=-1, keepdims=True) is the mean square as a column; add eps, then take the root.",
-        "x / root * weight: the column divides each row, the weight multiplies each channel.",
+        _("What single number does each token need? It comes from the squares of its own channels."),
+        _("np.mean(x * x, axis=-1, keepdims=True) is the mean square as a column; add eps, then take the root."),
+        _("x / root * weight: the column divides each row, the weight multiplies each channel."),
     ),
 )
 
 
 def _layer_with(center=True, denominator=None, affine=None):
-    """Build LayerNorm with one step exchanged."""
+    """Build LayerNorm with one step replaced."""
 
     def function(x, weight, bias, eps):
         mean = x.mean(-1, keepdims=True)
@@ -131,125 +140,135 @@ def _batch_norm(x, weight, bias, eps):
 
 
 LAYER_NORM = Exercise(
-    task="my_layer_norm(x, weight, bias, eps): LayerNorm of each token, x of shape (L, D), weight γ and bias β (D,)",
+    task=_("my_layer_norm(x, weight, bias, eps): LayerNorm of each token, x of shape (L, D), weight γ and bias β (D,)"),
     solution=norms.layer_norm,
     inputs=_case,
     mistakes=(
-        Mistake("identity", lambda x, w, b, e: x, "Your function returns x as it was."),
+        Mistake("identity", lambda x, w, b, e: x, _("Your function returns x as it was.")),
         Mistake(
             "unbiased variance",
             _layer_with(denominator=lambda x, v, e: np.sqrt(v * x.shape[-1] / (x.shape[-1] - 1) + e)),
-            "Your variance divides by D − 1, as torch.var and np.var(ddof=1) do. LayerNorm divides by D.",
+            _("Your variance divides by D − 1, as torch.var and np.var(ddof=1) do. LayerNorm divides by D."),
         ),
         Mistake(
             "mean not removed",
             lambda x, w, b, e: norms.rms_norm(x, w, e) + b,
-            "You do not subtract the mean: this is RMSNorm with a β.",
+            _("You do not subtract the mean: this is RMSNorm with a β."),
         ),
         Mistake(
             "mean not removed from the numerator",
             _layer_with(center=False),
-            "You divide by the standard deviation, but x itself stands above the line; it is x − μ.",
+            _("You divide by the standard deviation, but x itself stands above the line; it is x − μ."),
         ),
         Mistake(
             "RMS of x",
             _layer_with(denominator=lambda x, v, e: np.sqrt(_mean_square(x) + e)),
-            "You subtract the mean but divide by the RMS of x; the variance is the mean square of x − μ.",
+            _("You subtract the mean but divide by the RMS of x; the variance is the mean square of x − μ."),
         ),
         Mistake(
             "sum instead of mean",
             _layer_with(denominator=lambda x, v, e: np.sqrt(v * x.shape[-1] + e)),
-            "You divide by the root of the sum of squares, which is a length; the variance is their mean, 1/D.",
+            _("You divide by the root of the sum of squares, which is a length; the variance is their mean, 1/D."),
         ),
         Mistake(
             "ε outside the root",
             _layer_with(denominator=lambda x, v, e: np.sqrt(v) + e),
-            "You add ε after the root. It stands under it: √(σ² + ε).",
+            _("You add ε after the root. It stands under it: √(σ² + ε)."),
         ),
         Mistake(
             "ε missing",
             _layer_with(denominator=lambda x, v, e: np.sqrt(v)),
-            "ε is missing: a token of equal entries would give 0/0.",
+            _("ε is missing: a token of equal entries would give 0/0."),
         ),
         Mistake(
             "root forgotten",
             _layer_with(denominator=lambda x, v, e: v + e),
-            "You divide by the variance; take its root.",
+            _("You divide by the variance; take its root."),
         ),
         Mistake(
             "over the tokens",
             _batch_norm,
-            "Mean and variance run over the tokens (axis 0): that is what BatchNorm does. LayerNorm takes each token by"
-            " itself, over axis −1.",
+            _(
+                "Mean and variance run over the tokens (axis 0): that is what BatchNorm does. LayerNorm takes each"
+                " token by itself, over axis −1."
+            ),
         ),
         Mistake(
             "over everything",
             lambda x, w, b, e: (x - x.mean()) / np.sqrt(x.var() + e) * w + b,
-            "You have one mean and one variance for all tokens together. Each token has its own: axis −1.",
+            _("You have one mean and one variance for all tokens together. Each token has its own: axis −1."),
         ),
-        Mistake("γ forgotten", _layer_with(affine=lambda y, w, b: y + b), "γ is missing: multiply before adding β."),
-        Mistake("β forgotten", _layer_with(affine=lambda y, w, b: y * w), "β is missing: add it at the end."),
+        Mistake("γ forgotten", _layer_with(affine=lambda y, w, b: y + b), _("γ is missing: multiply before adding β.")),
+        Mistake("β forgotten", _layer_with(affine=lambda y, w, b: y * w), _("β is missing: add it at the end.")),
         Mistake(
             "γ and β forgotten",
             _layer_with(affine=lambda y, w, b: y),
-            "The normalised rows are right; multiply them by γ, then add β.",
+            _("The normalised rows are right; multiply them by γ, then add β."),
         ),
         Mistake(
             "β before γ",
             _layer_with(affine=lambda y, w, b: (y + b) * w),
-            "You add β first and multiply both by γ. The order is γ·y + β.",
+            _("You add β first and multiply both by γ. The order is γ·y + β."),
         ),
         Mistake(
             "γ added",
             _layer_with(affine=lambda y, w, b: y + w + b),
-            "You add γ; it multiplies, channel by channel.",
+            _("You add γ; it multiplies, channel by channel."),
         ),
     ),
     hints=(
-        "Each token needs two numbers of its own: its mean and its variance, both over axis −1.",
-        "Subtract the mean, keepdims=True. The variance is the mean of the squares of what is left (1/D).",
-        "(x − μ) / √(variance + eps) * weight + bias",
+        _("Each token needs two numbers of its own: its mean and its variance, both over axis −1."),
+        _("Subtract the mean, keepdims=True. The variance is the mean of the squares of what is left (1/D)."),
+        _("(x − μ) / √(variance + eps) * weight + bias"),
     ),
 )
 
 
 CENTER = Exercise(
-    task="my_center(w): "
-    "the matrix w' with rms_norm(x @ w') equal to layer_norm(x @ w) for every x; w of shape (in, out)",
+    task=_(
+        "my_center(w): the matrix w' with rms_norm(x @ w') equal to layer_norm(x @ w) for every x; w of shape (in, out)"
+    ),
     solution=lambda w: w - w.mean(axis=1, keepdims=True),
     inputs=lambda rng: (rng.standard_normal(rng.choice(np.arange(3, 9), 2, replace=False)) + rng.uniform(0.5, 1),),
     mistakes=(
-        Mistake("identity", lambda w: w, "Your matrix is w itself: x @ w still has a mean, and RMSNorm leaves it in."),
+        Mistake(
+            "identity", lambda w: w, _("Your matrix is w itself: x @ w still has a mean, and RMSNorm leaves it in.")
+        ),
         Mistake(
             "mean over the inputs",
             lambda w: w - w.mean(axis=0),
-            "You subtract the mean over the inputs (axis 0). LayerNorm's mean runs over the channels of x @ w, which"
-            " are the columns of w: axis 1.",
+            _(
+                "You subtract the mean over the inputs (axis 0). LayerNorm's mean runs over the channels of x @ w,"
+                " which are the columns of w: axis 1."
+            ),
         ),
         Mistake(
             "one mean for all",
             lambda w: w - w.mean(),
-            "You subtract one number from the whole matrix. Each input has its own mean over the outputs.",
+            _("You subtract one number from the whole matrix. Each input has its own mean over the outputs."),
         ),
         Mistake(
             "mean added",
             lambda w: w + w.mean(axis=1, keepdims=True),
-            "You add the mean of each row; subtract it.",
+            _("You add the mean of each row; subtract it."),
         ),
         Mistake(
             "rows normalised too",
             lambda w: (w - w.mean(axis=1, keepdims=True)) / w.std(axis=1, keepdims=True),
-            "Centring is enough. The division depends on x, so it cannot go into the matrix; RMSNorm does it.",
+            _("Centring is enough. The division depends on x, so it cannot go into the matrix; RMSNorm does it."),
         ),
         Mistake(
             "sum instead of mean",
             lambda w: w - w.sum(axis=1, keepdims=True),
-            "You subtract the sum of each row; subtract its mean.",
+            _("You subtract the sum of each row; subtract its mean."),
         ),
     ),
     hints=(
-        "LayerNorm is RMSNorm of what is left when the mean is subtracted. Which matrix makes x @ w' have mean zero?",
-        "The mean of x @ w over the channels is x @ (the mean of each row of w).",
-        "Subtract from each row of w (one input) its mean over the columns (the outputs), keepdims=True.",
+        _(
+            "LayerNorm is RMSNorm of what is left when the mean is subtracted. Which matrix makes x @ w' have mean"
+            " zero?"
+        ),
+        _("The mean of x @ w over the channels is x @ (the mean of each row of w)."),
+        _("Subtract from each row of w (one input) its mean over the columns (the outputs), keepdims=True."),
     ),
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths.sampling import next_token_probabilities
 
@@ -30,9 +31,9 @@ def _loss_inputs(rng):
 
 
 NEXT_LOSS = Exercise(
-    task=(
-        "next_loss(logits, tokens): the mean loss of the tokens but the first, in nats; row t of the logits was made"
-        " of tokens 0 … t"
+    task=_(
+        "next_loss(logits, tokens): the mean loss of the tokens but the first, in nats; row t of the logits was made of"
+        " tokens 0 … t"
     ),
     solution=_loss_solution,
     inputs=_loss_inputs,
@@ -40,63 +41,63 @@ NEXT_LOSS = Exercise(
         Mistake(
             "not shifted",
             lambda logits, tokens: -_of(_log_probabilities(logits), tokens).mean(),
-            "You ask row t for token t, which it has just read. It predicts token t + 1.",
+            _("You ask row t for token t, which it has just read. It predicts token t + 1."),
         ),
         Mistake(
             "shifted the wrong way",
             lambda logits, tokens: -_of(_log_probabilities(logits)[1:], tokens[:-1]).mean(),
-            "You ask each row for the token before its own. Row t predicts token t + 1.",
+            _("You ask each row for the token before its own. Row t predicts token t + 1."),
         ),
         Mistake(
             "wrapped around",
             lambda logits, tokens: -_of(_log_probabilities(logits), np.roll(tokens, -1)).mean(),
-            "Your last row is asked for the first token. Nothing follows the last token: leave that row out.",
+            _("Your last row is asked for the first token. Nothing follows the last token: leave that row out."),
         ),
         Mistake(
             "sign forgotten",
             lambda logits, tokens: _next(logits, tokens).mean(),
-            "This is the mean of ln p. The loss is its negative: the likelier the token, the smaller.",
+            _("This is the mean of ln p. The loss is its negative: the likelier the token, the smaller."),
         ),
         Mistake(
             "sum for mean",
             lambda logits, tokens: -_next(logits, tokens).sum(),
-            "These are the right losses, summed. Asked for is their mean.",
+            _("These are the right losses, summed. Asked for is their mean."),
         ),
         Mistake(
             "divided by one too many",
             lambda logits, tokens: -_next(logits, tokens).sum() / len(tokens),
-            "You divide by the number of tokens. The first has no loss: there is one fewer.",
+            _("You divide by the number of tokens. The first has no loss: there is one fewer."),
         ),
         Mistake(
             "logits not normalised",
             lambda logits, tokens: -_of(logits[:-1], tokens[1:]).mean(),
-            "You averaged the logits. Subtract each row's log-sum-exp first: probabilities sum to 1, logits do not.",
+            _("You averaged the logits. Subtract each row's log-sum-exp first: probabilities sum to 1, logits do not."),
         ),
         Mistake(
             "probability for its logarithm",
             lambda logits, tokens: -np.exp(_next(logits, tokens)).mean(),
-            "You averaged the probabilities. The loss is the mean of −ln p.",
+            _("You averaged the probabilities. The loss is the mean of −ln p."),
         ),
         Mistake(
             "logarithm of the mean",
             lambda logits, tokens: -np.log(np.exp(_next(logits, tokens)).mean()),
-            "You took the logarithm of the mean probability. Take the logarithms first, then their mean.",
+            _("You took the logarithm of the mean probability. Take the logarithms first, then their mean."),
         ),
         Mistake(
             "bits for nats",
             lambda logits, tokens: -_next(logits, tokens).mean() / np.log(2),
-            "Your logarithm is that of base 2. Nats are of base e.",
+            _("Your logarithm is that of base 2. Nats are of base e."),
         ),
         Mistake(
             "perplexity",
             lambda logits, tokens: np.exp(-_next(logits, tokens).mean()),
-            "This is the perplexity, exp of the loss.",
+            _("This is the perplexity, exp of the loss."),
         ),
     ),
     hints=(
-        "Rows 0 … T − 2 predict tokens 1 … T − 1: logits[:-1] goes with tokens[1:].",
-        "ln p = logit − log-sum-exp of its row.",
-        "-(z[np.arange(n), tokens[1:]] - np.log(np.exp(z).sum(-1))).mean() with z = logits[:-1], n = len(z)",
+        _("Rows 0 … T − 2 predict tokens 1 … T − 1: logits[:-1] goes with tokens[1:]."),
+        _("ln p = logit − log-sum-exp of its row."),
+        _("-(z[np.arange(n), tokens[1:]] - np.log(np.exp(z).sum(-1))).mean() with z = logits[:-1], n = len(z)"),
     ),
 )
 
@@ -111,7 +112,7 @@ def _nucleus_solution(probabilities, top_p):
 
 
 def _by_rank(probabilities, count):
-    """Keep so many of the likeliest."""
+    """Keep the `count` likeliest tokens."""
     keep = np.zeros(len(probabilities), dtype=bool)
     keep[np.argsort(-probabilities)[:count]] = True
     return _kept(probabilities, keep)
@@ -170,63 +171,63 @@ _NUCLEUS_MISTAKES = (
     Mistake(
         "not renormalised",
         _not_renormalised,
-        "The right tokens are left, and their probabilities no longer sum to 1: divide by their sum.",
+        _("The right tokens are left, and their probabilities no longer sum to 1: divide by their sum."),
     ),
     Mistake(
         "the crossing token left out",
         _one_left_out,
-        "Your set holds less than top_p: the token with which the sum reaches it belongs to the set.",
+        _("Your set holds less than top_p: the token with which the sum reaches it belongs to the set."),
     ),
     Mistake(
         "one token too many",
         _one_too_many,
-        "Your set holds one token more than it needs to reach top_p.",
+        _("Your set holds one token more than it needs to reach top_p."),
     ),
     Mistake(
         "in order of the index",
         _in_order_of_index,
-        "You added probabilities in the order of the vocabulary. Begin with the likeliest token.",
+        _("You added probabilities in the order of the vocabulary. Begin with the likeliest token."),
     ),
     Mistake(
         "the least likely kept",
         _least_likely,
-        "You began with the least likely token. Begin with the likeliest.",
+        _("You began with the least likely token. Begin with the likeliest."),
     ),
     Mistake(
         "a threshold on each token",
         _threshold,
-        "You compare each probability with the largest one (this is min-p). Top-p looks at the sum.",
+        _("You compare each probability with the largest one (this is min-p). Top-p looks at the sum."),
     ),
     Mistake(
         "softmax again",
         _softmax_again,
-        "You put probabilities through a softmax. Renormalising is dividing by the sum.",
+        _("You put probabilities through a softmax. Renormalising is dividing by the sum."),
     ),
     Mistake(
         "sorted",
         _sorted,
-        "The right numbers at the wrong places: each token keeps its index.",
+        _("The right numbers at the wrong places: each token keeps its index."),
     ),
     Mistake(
         "ranks taken for indices",
         _ranks_for_indices,
-        "You found how many tokens to keep in the sorted order, and kept so many of the unsorted ones.",
+        _("You found how many tokens to keep in the sorted order, and kept so many of the unsorted ones."),
     ),
     Mistake(
         "evenly",
         _evenly,
-        "The right tokens are left, all alike. Among them the probabilities keep their proportions.",
+        _("The right tokens are left, all alike. Among them the probabilities keep their proportions."),
     ),
     Mistake(
         "nothing cut",
         lambda probabilities, top_p: probabilities,
-        "Your function returns the probabilities as they were.",
+        _("Your function returns the probabilities as they were."),
     ),
 )
 
 
 def _nucleus_inputs(rng):
-    """Draw until right and wrong answers all differ, so that no case is special."""
+    """Draw until the right answer and all mistakes differ from each other."""
     while True:
         probabilities = rng.dirichlet(np.full(int(rng.integers(7, 11)), 0.9))
         top_p = float(rng.choice([0.5, 0.6, 0.7, 0.8]))
@@ -241,13 +242,13 @@ def _nucleus_inputs(rng):
 
 
 NUCLEUS = Exercise(
-    task="nucleus(probabilities, top_p): the probabilities to draw from by top-p, an array of the same length",
+    task=_("nucleus(probabilities, top_p): the probabilities to draw from by top-p, an array of the same length"),
     solution=_nucleus_solution,
     inputs=_nucleus_inputs,
     mistakes=_NUCLEUS_MISTAKES,
     hints=(
-        "Sort from the likeliest down and add up until the sum reaches top_p.",
-        "The token with which it does is the last one kept; all others get 0.",
-        "Divide what is left by its sum, each token at its own index.",
+        _("Sort from the likeliest down and add up until the sum reaches top_p."),
+        _("The token with which it does is the last one kept; all others get 0."),
+        _("Divide what is left by its sum, each token at its own index."),
     ),
 )

@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths import rope_layout
 
 
-def _moved(order):
+def _reordered(order):
     """Return a function of one head's rows that puts them in the order of ``order(head_dim)``."""
     return lambda w: w[order(len(w))]
 
@@ -27,51 +28,55 @@ def _to_interleaved(head_dim):
 
 
 PERMUTE_HEAD = Exercise(
-    task="permute_head(w): move the rows of one head, shape (head_dim, in), from the interleaved to the split layout",
-    solution=_moved(_to_split),
+    task=_(
+        "permute_head(w): move the rows of one head, shape (head_dim, in), from the interleaved to the split layout"
+    ),
+    solution=_reordered(_to_split),
     inputs=_head_inputs,
     mistakes=(
         Mistake(
             "nothing moved",
             lambda w: w,
-            "Your rows stand where they stood. A reshape alone moves nothing: its two new axes must change places.",
+            _("Your rows stand where they stood. A reshape alone moves nothing: its two new axes must change places."),
         ),
         Mistake(
             "inverse permutation",
-            _moved(_to_interleaved),
-            "You went from split to interleaved: the inverse. Row 2i goes to place i, so the even rows come first.",
+            _reordered(_to_interleaved),
+            _("You went from split to interleaved: the inverse. Row 2i goes to place i, so the even rows come first."),
         ),
         Mistake(
             "columns instead of rows",
             lambda w: w[:, _to_split(len(w))],
-            "You moved the columns. In (out, in), as checkpoints have it, the channels of the head are the rows.",
+            _("You moved the columns. In (out, in), as checkpoints have it, the channels of the head are the rows."),
         ),
         Mistake(
             "odd rows first",
-            _moved(lambda d: np.concatenate([np.arange(1, d, 2), np.arange(0, d, 2)])),
-            "You put the odd rows first. The first channel of each pair, 2i, goes to the first half.",
+            _reordered(lambda d: np.concatenate([np.arange(1, d, 2), np.arange(0, d, 2)])),
+            _("You put the odd rows first. The first channel of each pair, 2i, goes to the first half."),
         ),
         Mistake(
             "halves exchanged",
-            _moved(lambda d: np.roll(np.arange(d), d // 2)),
-            "You exchanged the two halves. Rows side by side, 2i and 2i + 1, must come to lie half a head apart.",
+            _reordered(lambda d: np.roll(np.arange(d), d // 2)),
+            _("You exchanged the two halves. Rows side by side, 2i and 2i + 1, must come to lie half a head apart."),
         ),
         Mistake(
             "a sign as in the rotation",
             lambda w: np.concatenate([-w[1::2], w[0::2]]),
-            "You moved the rows and turned a sign, as the rotation by a quarter turn does. Weights are only moved.",
+            _("You moved the rows and turned a sign, as the rotation by a quarter turn does. Weights are only moved."),
         ),
         Mistake(
             "rows in reverse",
-            _moved(lambda d: np.concatenate([np.arange(0, d, 2), np.arange(d - 1, 0, -2)])),
-            "Your second half runs backwards. Pair i is rows i and i + head_dim/2: both halves run the same way.",
+            _reordered(lambda d: np.concatenate([np.arange(0, d, 2), np.arange(d - 1, 0, -2)])),
+            _("Your second half runs backwards. Pair i is rows i and i + head_dim/2: both halves run the same way."),
         ),
     ),
     hints=(
-        "Rows 2i and 2i + 1 are a pair now. Where must each go so that they are i and i + head_dim/2?",
-        "All even rows come first, then all odd rows, each in their order.",
-        "w.reshape(head_dim // 2, 2, -1), exchange the first two axes, and reshape back; or concatenate w[0::2]"
-        " and w[1::2].",
+        _("Rows 2i and 2i + 1 are a pair now. Where must each go so that they are i and i + head_dim/2?"),
+        _("All even rows come first, then all odd rows, each in their order."),
+        _(
+            "w.reshape(head_dim // 2, 2, -1), exchange the first two axes, and reshape back; or concatenate w[0::2] and"
+            " w[1::2]."
+        ),
     ),
 )
 
@@ -87,41 +92,44 @@ def _heads_inputs(rng):
 
 
 PERMUTE_HEADS = Exercise(
-    task="permute_heads(w, n_heads): the same for all heads of a projection, shape (n_heads · head_dim, in)",
+    task=_("permute_heads(w, n_heads): the same for all heads of a projection, shape (n_heads · head_dim, in)"),
     solution=_convert,
     inputs=_heads_inputs,
     mistakes=(
-        Mistake("nothing moved", lambda w, n: w, "Your rows stand where they stood."),
+        Mistake("nothing moved", lambda w, n: w, _("Your rows stand where they stood.")),
         Mistake(
             "across heads",
             lambda w, n: _convert(w, 1),
-            "You treated the whole matrix as one head: even rows of all heads first. Rows must not leave their head.",
+            _(
+                "You treated the whole matrix as one head: even rows of all heads first. Rows must not leave their"
+                " head."
+            ),
         ),
         Mistake(
             "inverse permutation",
             lambda w, n: _convert(w, n, "interleaved"),
-            "Each head is permuted from split to interleaved: the inverse.",
+            _("Each head is permuted from split to interleaved: the inverse."),
         ),
         Mistake(
             "only the first head",
             lambda w, n: np.concatenate([_convert(w[: len(w) // n], 1), w[len(w) // n :]]),
-            "Only the first head is converted; every head has its own pairs.",
+            _("Only the first head is converted; every head has its own pairs."),
         ),
         Mistake(
             "heads and channels mixed up",
             lambda w, n: w.reshape(-1, n, 2, w.shape[1]).transpose(1, 2, 0, 3).reshape(w.shape),
-            "You read the rows as (pairs, heads, 2). Heads come first: rows 0 … head_dim − 1 are head 0.",
+            _("You read the rows as (pairs, heads, 2). Heads come first: rows 0 … head_dim − 1 are head 0."),
         ),
         Mistake(
             "columns instead of rows",
             lambda w, n: _convert(w.T, n).T,
-            "You moved the columns. In (out, in) the channels of the heads are the rows; columns are what comes in.",
+            _("You moved the columns. In (out, in) the channels of the heads are the rows; columns are what comes in."),
         ),
     ),
     hints=(
-        "The rows of head h are h·head_dim … (h + 1)·head_dim − 1, with head_dim = len(w) // n_heads.",
-        "Split the rows into (n_heads, head_dim/2, 2, in): which two axes change places?",
-        "w.reshape(n_heads, -1, 2, w.shape[1]).swapaxes(1, 2).reshape(w.shape)",
+        _("The rows of head h are h·head_dim … (h + 1)·head_dim − 1, with head_dim = len(w) // n_heads."),
+        _("Split the rows into (n_heads, head_dim/2, 2, in): which two axes change places?"),
+        _("w.reshape(n_heads, -1, 2, w.shape[1]).swapaxes(1, 2).reshape(w.shape)"),
     ),
 )
 
@@ -142,7 +150,7 @@ def _heads_of_query_everywhere(w_q, w_k, w_v, head_dim, rotary_dim):
 
 
 def _last_channels(w_q, w_k, w_v, head_dim, rotary_dim):
-    """Turn the last channels of each head for the first ones."""
+    """Permute the last channels of each head instead of the first."""
     order = np.arange(head_dim)
     order[head_dim - rotary_dim :] = head_dim - rotary_dim + rope_layout.permutation(rotary_dim, "split")
     w_q, w_k = (w.reshape(-1, head_dim, w.shape[1])[:, order].reshape(w.shape) for w in (w_q, w_k))
@@ -150,7 +158,8 @@ def _last_channels(w_q, w_k, w_v, head_dim, rotary_dim):
 
 
 def _layer_inputs(rng):
-    # Half of head_dim is even, for kv heads cut as narrow as that; six turned channels at least, see above.
+    # Half of head_dim is even, for kv heads cut that narrow; at least six rotated channels, for the
+    # reason in `_head_inputs`.
     n_kv_heads, head_dim = int(rng.integers(2, 4)), 4 * int(rng.integers(3, 5))
     rotary_dim = int(rng.choice(np.arange(6, head_dim - 1, 2)))
     w_q, w_k, w_v = (rng.standard_normal((n * head_dim, 3)) for n in (2 * n_kv_heads, n_kv_heads, n_kv_heads))
@@ -158,7 +167,7 @@ def _layer_inputs(rng):
 
 
 CONVERT_LAYER = Exercise(
-    task=(
+    task=_(
         "convert_layer(w_q, w_k, w_v, head_dim, rotary_dim): take a layer with grouped kv heads and partial rotary from"
         " the interleaved to the split layout; rows as in checkpoints; return np.concatenate([w_q, w_k, w_v])"
     ),
@@ -168,49 +177,49 @@ CONVERT_LAYER = Exercise(
         Mistake(
             "nothing moved",
             lambda *layer: _convert_layer(*layer, move=(False, False, False)),
-            "No row has moved.",
+            _("No row has moved."),
         ),
         Mistake(
             "V permuted too",
             lambda *layer: _convert_layer(*layer, move=(True, True, True)),
-            "You moved the rows of W_v. Values are not rotated; W_o expects their channels where they were.",
+            _("You moved the rows of W_v. Values are not rotated; W_o expects their channels where they were."),
         ),
         Mistake(
             "K forgotten",
             lambda *layer: _convert_layer(*layer, move=(True, False, False)),
-            "W_q is converted and W_k is not: now their channels do not even meet at offset 0.",
+            _("W_q is converted and W_k is not: now their channels do not even meet at offset 0."),
         ),
         Mistake(
             "kv heads counted as query heads",
             _heads_of_query_everywhere,
-            "You cut W_k into as many heads as W_q has. It has fewer: len(w_k) // head_dim.",
+            _("You cut W_k into as many heads as W_q has. It has fewer: len(w_k) // head_dim."),
         ),
         Mistake(
             "partial channels moved",
             lambda q, k, v, head_dim, rotary_dim: _convert_layer(q, k, v, head_dim, head_dim),
-            "You moved all channels of each head. Only the first rotary_dim are paired; the others stay.",
+            _("You moved all channels of each head. Only the first rotary_dim are paired; the others stay."),
         ),
         Mistake(
             "the last channels instead of the first",
             _last_channels,
-            "You permuted the last rotary_dim channels of each head; the first ones are turned.",
+            _("You permuted the last rotary_dim channels of each head; the first ones are turned."),
         ),
         Mistake(
             "inverse permutation",
             lambda *layer: _convert_layer(*layer, to="interleaved"),
-            "You converted from split to interleaved: the inverse.",
+            _("You converted from split to interleaved: the inverse."),
         ),
         Mistake(
             "across heads",
             lambda q, k, v, head_dim, rotary_dim: np.concatenate(
                 [*(rope_layout.convert_projection(w, len(w), "split", out_axis=0) for w in (q, k)), v]
             ),
-            "You treated each matrix as one head; rows must not leave their head.",
+            _("You treated each matrix as one head; rows must not leave their head."),
         ),
     ),
     hints=(
-        "Which of the three matrices makes vectors that are rotated?",
-        "Both have heads of head_dim rows; how many heads each has follows from its number of rows.",
-        "In each head only rows 0 … rotary_dim − 1 move: the even ones, then the odd ones, then the rest as it was.",
+        _("Which of the three matrices makes vectors that are rotated?"),
+        _("Both have heads of head_dim rows; how many heads each has follows from its number of rows."),
+        _("In each head only rows 0 … rotary_dim − 1 move: the even ones, then the odd ones, then the rest as it was."),
     ),
 )

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths import rope, rope_scores
 
@@ -18,7 +19,7 @@ def _inputs(rng):
 
 
 def _sum_of_waves(angle=lambda offsets, f: np.outer(offsets, f), phase=1, scale=lambda d: d**-0.5):
-    """Make an answer that adds up amplitude · cos(angle + phase), with something in it changed."""
+    """Build the sum of amplitude · cos(angle + phase) over the pairs, with one part replaced."""
 
     def function(query, key, offsets, inv_freq):
         amplitude, own_phase = rope_scores.pair_waves(query, key)
@@ -37,67 +38,80 @@ def _split(query, key, offsets, inv_freq):
 
 
 SCORES = Exercise(
-    task="scores_without_turning(query, key, offsets, inv_freq): "
-    "the score at each offset n − m, turning neither vector",
+    task=_(
+        "scores_without_turning(query, key, offsets, inv_freq): the score at each offset n − m, turning neither vector"
+    ),
     solution=_solution,
     inputs=_inputs,
     mistakes=(
         Mistake(
             "missing scale",
             _sum_of_waves(scale=lambda d: 1.0),
-            "The sum of the pairs is right; the score divides it by √head_dim.",
+            _("The sum of the pairs is right; the score divides it by √head_dim."),
         ),
         Mistake(
             "scaled by the pairs",
             _sum_of_waves(scale=lambda d: (d / 2) ** -0.5),
-            "You divide by the root of the number of pairs; head_dim counts channels, twice as many.",
+            _("You divide by the root of the number of pairs; head_dim counts channels, twice as many."),
         ),
         Mistake(
             "scaled by head_dim",
             _sum_of_waves(scale=lambda d: 1 / d),
-            "You divide by head_dim; the score divides by its square root.",
+            _("You divide by head_dim; the score divides by its square root."),
         ),
         Mistake(
             "offset turned round",
             _sum_of_waves(phase=-1),
-            "Your curve is mirrored: it belongs to m − n. The offset is n − m, key minus query, and the phase is the"
-            " key's direction minus the query's.",
+            _(
+                "Your curve is mirrored: it belongs to m − n. The offset is n − m, key minus query, and the phase is"
+                " the key's direction minus the query's."
+            ),
         ),
         Mistake(
             "phases left out",
             _sum_of_waves(phase=0),
-            "Each cosine begins at its own phase, the angle from the query's pair to the key's at offset 0; you let"
-            " all begin at 0, as if q and k pointed alike in every pair.",
+            _(
+                "Each cosine begins at its own phase, the angle from the query's pair to the key's at offset 0; you let"
+                " all begin at 0, as if q and k pointed alike in every pair."
+            ),
         ),
         Mistake(
             "inner products only",
             _dot_products_only,
-            "You turn the inner product of each pair by its cosine alone. The part at a right angle comes in with the"
-            " sine: (a·c + b·d)·cos Δθ + (b·c − a·d)·sin Δθ for the pairs (a, b) and (c, d).",
+            _(
+                "You turn the inner product of each pair by its cosine alone. The part at a right angle comes in with"
+                " the sine: (a·c + b·d)·cos Δθ + (b·c − a·d)·sin Δθ for the pairs (a, b) and (c, d)."
+            ),
         ),
         Mistake(
             "halves instead of neighbours",
             _split,
-            "You paired channel i with channel i + d/2: that is the split layout. Here pairs are neighbours.",
+            _("You paired channel i with channel i + d/2: that is the split layout. Here pairs are neighbours."),
         ),
         Mistake(
             "one frequency for all pairs",
             _sum_of_waves(angle=lambda offsets, f: np.outer(offsets, np.full_like(f, f[0]))),
-            "You turn every pair by offset · inv_freq[0]; pair i turns by offset · inv_freq[i].",
+            _("You turn every pair by offset · inv_freq[0]; pair i turns by offset · inv_freq[i]."),
         ),
         Mistake(
             "degrees",
             _sum_of_waves(angle=lambda offsets, f: np.radians(np.outer(offsets, f))),
-            "You took the angle for degrees; offset times frequency is in radians already.",
+            _("You took the angle for degrees; offset times frequency is in radians already."),
         ),
     ),
     hints=(
-        "A head's score is a sum over its pairs. What does the pair (a, b) of the query give with the pair (c, d) of"
-        " the key when only the key is turned, by Δθ?",
-        "Each pair gives |q||k| cos(Δθ + φ), with φ the angle from the query's pair to the key's. As complex numbers:"
-        " the real part of conj(a + ib) · (c + id) · exp(iΔθ).",
-        "np.outer(offsets, inv_freq) holds all angles, one row for each offset; sum over the pairs and divide by"
-        " √head_dim.",
+        _(
+            "A head's score is a sum over its pairs. What does the pair (a, b) of the query give with the pair (c, d)"
+            " of the key when only the key is turned, by Δθ?"
+        ),
+        _(
+            "Each pair gives |q||k| cos(Δθ + φ), with φ the angle from the query's pair to the key's. As complex"
+            " numbers: the real part of conj(a + ib) · (c + id) · exp(iΔθ)."
+        ),
+        _(
+            "np.outer(offsets, inv_freq) holds all angles, one row for each offset; sum over the pairs and divide by"
+            " √head_dim."
+        ),
     ),
 )
 
@@ -113,7 +127,9 @@ def _wavelength_inputs(rng):
 
 
 WAVELENGTH = Exercise(
-    task="wavelength(pair, head_dim, rope_base): how many positions that pair, counted from 0, takes for a whole turn",
+    task=_(
+        "wavelength(pair, head_dim, rope_base): how many positions that pair, counted from 0, takes for a whole turn"
+    ),
     solution=_wavelength_solution,
     inputs=_wavelength_inputs,
     tolerance=1e-6,
@@ -121,49 +137,54 @@ WAVELENGTH = Exercise(
         Mistake(
             "frequency",
             lambda i, d, base: base ** (-2 * i / d),
-            "That is the frequency, in radians per position; the wavelength is 2π divided by it.",
+            _("That is the frequency, in radians per position; the wavelength is 2π divided by it."),
         ),
         Mistake(
             "without 2π",
             lambda i, d, base: base ** (2 * i / d),
-            "That is how many positions a turn by 1 radian takes; a whole turn is 2π radians.",
+            _("That is how many positions a turn by 1 radian takes; a whole turn is 2π radians."),
         ),
         Mistake(
             "half a turn",
             lambda i, d, base: np.pi * base ** (2 * i / d),
-            "A whole turn is 2π radians; π is half of it.",
+            _("A whole turn is 2π radians; π is half of it."),
         ),
         Mistake(
             "sign of the exponent",
             lambda i, d, base: 2 * np.pi * base ** (-2 * i / d),
-            "Your later pairs have shorter waves. They turn more slowly: their wavelengths grow with i.",
+            _("Your later pairs have shorter waves. They turn more slowly: their wavelengths grow with i."),
         ),
         Mistake(
             "exponent without the 2",
             lambda i, d, base: 2 * np.pi * base ** (i / d),
-            "Your exponent is i/d with i counting pairs; it is 2i/d.",
+            _("Your exponent is i/d with i counting pairs; it is 2i/d."),
         ),
         Mistake(
             "counted from 1",
             lambda i, d, base: 2 * np.pi * base ** (2 * (i - 1) / d),
-            "You counted pairs from 1, as the RoFormer paper does; here the first pair is 0 and has the wavelength 2π.",
+            _(
+                "You counted pairs from 1, as the RoFormer paper does; here the first pair is 0 and has the wavelength"
+                " 2π."
+            ),
         ),
         Mistake(
             "up to the base",
             lambda i, d, base: 2 * np.pi * base ** (i / (d / 2 - 1)),
-            "You let the exponents run from 0 to exactly 1; they run to (d − 2)/d, so that the last wave stays below"
-            " 2π · base.",
+            _(
+                "You let the exponents run from 0 to exactly 1; they run to (d − 2)/d, so that the last wave stays"
+                " below 2π · base."
+            ),
         ),
         Mistake(
             "degrees",
             lambda i, d, base: 360 * base ** (2 * i / d),
-            "A turn has 360 degrees, but the frequencies are in radians: a turn is 2π.",
+            _("A turn has 360 degrees, but the frequencies are in radians: a turn is 2π."),
         ),
     ),
     hints=(
-        "By how many radians does pair i turn from one position to the next?",
-        "Its frequency is base^(−2i/d) radians per position, and a whole turn has 2π radians.",
-        "2π divided by base^(−2i/d).",
+        _("By how many radians does pair i turn from one position to the next?"),
+        _("Its frequency is base^(−2i/d) radians per position, and a whole turn has 2π radians."),
+        _("2π divided by base^(−2i/d)."),
     ),
 )
 
@@ -187,50 +208,52 @@ def _complete_inputs(rng):
     while True:
         head_dim, rope_base = 32 * int(rng.integers(2, 5)), float(rng.choice([1e4, 1e5]))
         length = int(rng.integers(200, 8000))
-        # Not where half of the pairs complete a turn: those that do not are as many there.
+        # Not where half of the pairs complete a turn: there, counting the other half gives the same number.
         if 2 * _complete(head_dim, rope_base, length) != head_dim // 2:
             return head_dim, rope_base, length
 
 
 COMPLETE = Exercise(
-    task="complete(head_dim, rope_base, length): how many pairs make at least one whole turn within `length` positions",
+    task=_(
+        "complete(head_dim, rope_base, length): how many pairs make at least one whole turn within `length` positions"
+    ),
     solution=_complete_solution,
     inputs=_complete_inputs,
     mistakes=(
         Mistake(
             "the others",
             lambda d, base, length: d // 2 - _complete(d, base, length),
-            "You counted the pairs that do not complete a turn.",
+            _("You counted the pairs that do not complete a turn."),
         ),
         Mistake(
             "radians for turns",
             _count(turns=1.0),
-            "You compare 1/θ with the length: that is a turn by 1 radian. A whole turn takes 2π/θ positions.",
+            _("You compare 1/θ with the length: that is a turn by 1 radian. A whole turn takes 2π/θ positions."),
         ),
         Mistake(
             "half a turn",
             _count(turns=np.pi),
-            "You count pairs that make half a turn; a whole one takes 2π/θ positions.",
+            _("You count pairs that make half a turn; a whole one takes 2π/θ positions."),
         ),
         Mistake(
             "channels for pairs",
             lambda d, base, length: 2 * _complete(d, base, length),
-            "You counted channels; each pair has two.",
+            _("You counted channels; each pair has two."),
         ),
         Mistake(
             "pair 0 left out",
             _count(turns=2 * np.pi, first=1),
-            "One too few: pairs are counted from 0, and pair 0 turns fastest of all.",
+            _("One too few: pairs are counted from 0, and pair 0 turns fastest of all."),
         ),
         Mistake(
             "exponent without the 2",
             _count(turns=2 * np.pi, exponent=1),
-            "Your wavelengths are 2π · base^(i/d) with i counting pairs; the exponent is 2i/d.",
+            _("Your wavelengths are 2π · base^(i/d) with i counting pairs; the exponent is 2i/d."),
         ),
     ),
     hints=(
-        "How long is the wave of pair i?",
-        "2π · base^(2i/d) positions; a pair completes a turn if that is at most the length.",
-        "Count the i from 0 to d/2 − 1 for which it holds.",
+        _("How long is the wave of pair i?"),
+        _("2π · base^(2i/d) positions; a pair completes a turn if that is at most the length."),
+        _("Count the i from 0 to d/2 − 1 for which it holds."),
     ),
 )

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths.activations import gelu, relu, sigmoid, silu, silu_derivative
 from transformer_parts.maths.feedforward import glu, swiglu
 
 
 def _layer(rng):
-    # Three sizes of their own, and gates from −3 to 3, so that every slip shows.
+    # Three different sizes, and gates from −3 to 3, so that every mistake changes the result.
     length, width, hidden = rng.choice(np.arange(2, 9), 3, replace=False)
     x = rng.standard_normal((length, width))
     w_gate, w_up = 1.5 * rng.standard_normal((2, width, hidden)) / width**0.5
@@ -20,67 +21,67 @@ def _member(activation):
 
 
 SWIGLU = Exercise(
-    task="my_swiglu(x, w_gate, w_up, w_down): (SiLU(x·W_gate) ⊙ x·W_up)·W_down, x of shape (L, D)",
+    task=_("my_swiglu(x, w_gate, w_up, w_down): (SiLU(x·W_gate) ⊙ x·W_up)·W_down, x of shape (L, D)"),
     solution=swiglu,
     inputs=_layer,
     mistakes=(
         Mistake(
             "sigmoid gate",
             _member(sigmoid),
-            "Your gate is σ(x·W_gate): that is GLU. SwiGLU's gate is SiLU, x·W_gate times its sigmoid.",
+            _("Your gate is σ(x·W_gate): that is GLU. SwiGLU's gate is SiLU, x·W_gate times its sigmoid."),
         ),
-        Mistake("GELU gate", _member(gelu), "Your gate is GELU: that is GEGLU. SwiGLU takes SiLU, g·σ(g)."),
-        Mistake("ReLU gate", _member(relu), "Your gate is ReLU: that is ReGLU. SwiGLU takes SiLU, g·σ(g)."),
+        Mistake("GELU gate", _member(gelu), _("Your gate is GELU: that is GEGLU. SwiGLU takes SiLU, g·σ(g).")),
+        Mistake("ReLU gate", _member(relu), _("Your gate is ReLU: that is ReGLU. SwiGLU takes SiLU, g·σ(g).")),
         Mistake(
             "sign in the exponential",
             _member(lambda g: g * sigmoid(-g)),
-            "Your gate is g·σ(−g): SiLU is g / (1 + exp(−g)), with the minus sign.",
+            _("Your gate is g·σ(−g): SiLU is g / (1 + exp(−g)), with the minus sign."),
         ),
         Mistake(
             "no activation",
             _member(lambda g: g),
-            "The activation is missing: that is the bilinear layer. Put SiLU round x·W_gate.",
+            _("The activation is missing: that is the bilinear layer. Put SiLU round x·W_gate."),
         ),
         Mistake(
             "gate and content exchanged",
             lambda x, g, u, d: swiglu(x, u, g, d),
-            "SiLU stands round the content: you have x·W_gate ⊙ SiLU(x·W_up). It belongs round x·W_gate.",
+            _("SiLU stands round the content: you have x·W_gate ⊙ SiLU(x·W_up). It belongs round x·W_gate."),
         ),
         Mistake(
             "both activated",
             lambda x, g, u, d: (silu(x @ g) * silu(x @ u)) @ d,
-            "You put SiLU round both branches. The content x·W_up stays linear.",
+            _("You put SiLU round both branches. The content x·W_up stays linear."),
         ),
         Mistake(
             "activation after the product",
             lambda x, g, u, d: silu((x @ g) * (x @ u)) @ d,
-            "You multiply first and apply SiLU to the product. SiLU acts on x·W_gate alone, then comes the product.",
+            _("You multiply first and apply SiLU to the product. SiLU acts on x·W_gate alone, then comes the product."),
         ),
         Mistake(
             "added",
             lambda x, g, u, d: (silu(x @ g) + x @ u) @ d,
-            "You add gate and content; they are multiplied channel by channel.",
+            _("You add gate and content; they are multiplied channel by channel."),
         ),
         Mistake(
             "no gate",
             lambda x, g, u, d: silu(x @ u) @ d,
-            "There is no gate: that is a plain layer with two matrices. Multiply SiLU(x·W_gate) by x·W_up.",
+            _("There is no gate: that is a plain layer with two matrices. Multiply SiLU(x·W_gate) by x·W_up."),
         ),
         Mistake(
             "content missing",
             lambda x, g, u, d: silu(x @ g) @ d,
-            "The content is missing: multiply SiLU(x·W_gate) by x·W_up before W_down.",
+            _("The content is missing: multiply SiLU(x·W_gate) by x·W_up before W_down."),
         ),
         Mistake(
             "softmax gate",
             lambda x, g, u, d: (_softmax(x @ g) * (x @ u)) @ d,
-            "Your gates add up to 1 over the channels. They are no probabilities: each channel has its own SiLU.",
+            _("Your gates add up to 1 over the channels. They are no probabilities: each channel has its own SiLU."),
         ),
     ),
     hints=(
-        "Two products come from the same x: x @ w_gate and x @ w_up, of equal shape.",
-        "g = x @ w_gate; the gate is g / (1 + np.exp(-g)). Multiply it by x @ w_up, entry by entry.",
-        "return (g / (1 + np.exp(-g)) * (x @ w_up)) @ w_down",
+        _("Two products come from the same x: x @ w_gate and x @ w_up, of equal shape."),
+        _("g = x @ w_gate; the gate is g / (1 + np.exp(-g)). Multiply it by x @ w_up, entry by entry."),
+        _("return (g / (1 + np.exp(-g)) * (x @ w_up)) @ w_down"),
     ),
 )
 
@@ -92,7 +93,7 @@ def _softmax(g):
 
 def _fused(rng):
     x, w_gate, w_up, w_down = _layer(rng)
-    if w_gate.shape[1] % 2:  # an even F, so that halves of the halves have a size too
+    if w_gate.shape[1] % 2:  # an even F, so that the halves can be halved again
         w_gate, w_up, w_down = (np.concatenate([w, w[part]], axis) for w, part, axis in _doubled(w_gate, w_up, w_down))
     return x, np.concatenate([w_gate, w_up], axis=1), w_down
 
@@ -107,7 +108,7 @@ def _halves(w):
 
 
 FUSED = Exercise(
-    task=(
+    task=_(
         "fused_swiglu(x, w_gate_up, w_down): SwiGLU where one matrix (D, 2F) holds W_gate in its first F columns and"
         " W_up in its last F"
     ),
@@ -117,40 +118,44 @@ FUSED = Exercise(
         Mistake(
             "content first",
             lambda x, w, d: swiglu(x, *_halves(w)[::-1], d),
-            "You take the first half for the content and the second for the gate. Here the gate comes first; torch's"
-            " glu has the content first, so look which order a checkpoint has.",
+            _(
+                "You take the first half for the content and the second for the gate. Here the gate comes first;"
+                " torch's glu has the content first, so look which order a checkpoint has."
+            ),
         ),
         Mistake(
             "interleaved",
             lambda x, w, d: swiglu(x, w[:, ::2], w[:, 1::2], d),
-            "You take every second column for the gate. Here the matrix holds two halves; some checkpoints do"
-            " interleave them.",
+            _(
+                "You take every second column for the gate. Here the matrix holds two halves; some checkpoints do"
+                " interleave them."
+            ),
         ),
         Mistake(
             "sigmoid gate",
             lambda x, w, d: glu(x, *_halves(w), d),
-            "Your gate is a sigmoid: that is GLU. SwiGLU's gate is SiLU.",
+            _("Your gate is a sigmoid: that is GLU. SwiGLU's gate is SiLU."),
         ),
         Mistake(
             "activation missing",
             lambda x, w, d: glu(x, *_halves(w), d, activation=lambda g: g),
-            "SiLU is missing: you multiply the two halves as they are.",
+            _("SiLU is missing: you multiply the two halves as they are."),
         ),
         Mistake(
             "both activated",
             lambda x, w, d: np.multiply(*_halves(silu(x @ w))) @ d,
-            "You apply SiLU before splitting, so that the content is activated too. Split first.",
+            _("You apply SiLU before splitting, so that the content is activated too. Split first."),
         ),
         Mistake(
             "halves added",
             lambda x, w, d: (silu(x @ _halves(w)[0]) + x @ _halves(w)[1]) @ d,
-            "You add the halves; multiply them.",
+            _("You add the halves; multiply them."),
         ),
     ),
     hints=(
-        "One product x @ w_gate_up gives both branches, side by side in the last axis.",
-        "gate, up = np.split(x @ w_gate_up, 2, axis=-1)",
-        "return (gate / (1 + np.exp(-gate)) * up) @ w_down",
+        _("One product x @ w_gate_up gives both branches, side by side in the last axis."),
+        _("gate, up = np.split(x @ w_gate_up, 2, axis=-1)"),
+        _("return (gate / (1 + np.exp(-gate)) * up) @ w_down"),
     ),
 )
 
@@ -161,7 +166,7 @@ def _backward(rng):
 
 
 GATE_GRADIENT = Exercise(
-    task=(
+    task=_(
         "gate_gradient(g, u, dh): the gradient of the loss with respect to g, where h = SiLU(g) ⊙ u and dh is the"
         " gradient with respect to h; all of one shape"
     ),
@@ -171,47 +176,50 @@ GATE_GRADIENT = Exercise(
         Mistake(
             "that of the content",
             lambda g, u, dh: dh * silu(g),
-            "That is the gradient with respect to the content u. For g it is u that multiplies, and SiLU'(g).",
+            _("That is the gradient with respect to the content u. For g it is u that multiplies, and SiLU'(g)."),
         ),
         Mistake(
             "derivative missing",
             lambda g, u, dh: dh * u,
-            "That is the gradient with respect to the gate SiLU(g). One more step of the chain rule: times SiLU'(g).",
+            _(
+                "That is the gradient with respect to the gate SiLU(g). One more step of the chain rule: times"
+                " SiLU'(g)."
+            ),
         ),
         Mistake(
             "SiLU for its derivative",
             lambda g, u, dh: dh * u * silu(g),
-            "You multiply by SiLU(g); it is its derivative, σ(g)·(1 + g·(1 − σ(g))).",
+            _("You multiply by SiLU(g); it is its derivative, σ(g)·(1 + g·(1 − σ(g)))."),
         ),
         Mistake(
             "sigmoid's derivative",
             lambda g, u, dh: dh * u * sigmoid(g) * sigmoid(-g),
-            "You multiply by σ(g)·(1 − σ(g)), which is right for GLU. SiLU's slope is σ(g)·(1 + g·(1 − σ(g))).",
+            _("You multiply by σ(g)·(1 − σ(g)), which is right for GLU. SiLU's slope is σ(g)·(1 + g·(1 − σ(g)))."),
         ),
         Mistake(
             "σ(g)",
             lambda g, u, dh: dh * u * sigmoid(g),
-            "You treat the factor σ(g) of SiLU as a constant. Its own derivative adds g·σ(g)·(1 − σ(g)).",
+            _("You treat the factor σ(g) of SiLU as a constant. Its own derivative adds g·σ(g)·(1 − σ(g))."),
         ),
         Mistake(
             "ReLU's derivative",
             lambda g, u, dh: dh * u * (g > 0),
-            "Your slope is 0 or 1, that of ReGLU.",
+            _("Your slope is 0 or 1, that of ReGLU."),
         ),
         Mistake(
             "content missing",
             lambda g, u, dh: dh * silu_derivative(g),
-            "The content u is missing: h = SiLU(g)·u, so u multiplies the slope.",
+            _("The content u is missing: h = SiLU(g)·u, so u multiplies the slope."),
         ),
         Mistake(
             "dh missing",
             lambda g, u, dh: u * silu_derivative(g),
-            "The gradient dh that comes from above is missing: multiply by it.",
+            _("The gradient dh that comes from above is missing: multiply by it."),
         ),
     ),
     hints=(
-        "Chain rule in each entry: dL/dg = dL/dh · dh/dg.",
-        "h = SiLU(g)·u, so dh/dg = SiLU'(g)·u.",
-        "s = 1 / (1 + np.exp(-g)); return dh * u * s * (1 + g * (1 - s))",
+        _("Chain rule in each entry: dL/dg = dL/dh · dh/dg."),
+        _("h = SiLU(g)·u, so dh/dg = SiLU'(g)·u."),
+        _("s = 1 / (1 + np.exp(-g)); return dh * u * s * (1 + g * (1 - s))"),
     ),
 )
