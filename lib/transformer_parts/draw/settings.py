@@ -4,25 +4,23 @@
 other threads draw at that moment.  So no value is changed.  Instead the object gets a class that gives matplotlib's
 defaults to code that runs inside of `drawing`, and the reader's values to everybody else.
 
-Fonts are the other thing that all drawings share.  matplotlib reads a glyph from the font's file while it draws; Python
-may then let another thread run, whose glyph spoils this one in FreeType's common memory (seen: wrong pixels, "invalid
-outline").  From memory a glyph is read without such a pause, so from here on fonts are opened in memory.
+Fonts are the other thing that all drawings share.  While a glyph is read from its file, Python may let another thread
+run, whose glyph spoils this one in FreeType's common memory (seen: wrong pixels, "invalid outline").  So whoever draws
+text with Agg, in whatever thread, holds the lock of `drawing`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from io import BytesIO
-from pathlib import Path
+from functools import wraps
 from threading import RLock
 
 import matplotlib
-from matplotlib import font_manager, ft2font
+from matplotlib.backends.backend_agg import RendererAgg
 
 _ours: ContextVar[bool] = ContextVar("transformer_parts_drawing", default=False)
 
-# JupyterLab runs the callbacks of sliders in another thread than the cells, and matplotlib's fonts, which all figures
-# share, bear one thread at a time.
+# JupyterLab runs the callbacks of sliders in another thread than the cells.
 _lock = RLock()
 
 
@@ -33,28 +31,19 @@ class _Settings(matplotlib.RcParams):
         return matplotlib.rcParamsDefault._get(key) if _ours.get() else super()._get(key)
 
 
-class _FontFile(BytesIO):
-    """A font in memory, under its file's name."""
+def _alone(method: Callable) -> Callable:
+    @wraps(method)
+    def run(*arguments, **options):
+        with _lock:
+            return method(*arguments, **options)
 
-    def __init__(self, path):
-        super().__init__(Path(path).read_bytes())
-        self._path = str(path)
-
-    def __str__(self):
-        return self._path  # which FT2Font.fname gives: other backends look for the file
-
-
-def _in_memory(open_font):
-    return lambda font, *arguments, **options: open_font(
-        font if hasattr(font, "read") else _FontFile(font), *arguments, **options
-    )
+    return run
 
 
 matplotlib.rcParams.__class__ = _Settings
-# font_manager opens every font as `ft2font.FT2Font` (a type that cannot be derived from) and keeps it.  Were the names
-# changed, the test that draws in two threads at once would fail.
-ft2font.FT2Font = _in_memory(ft2font.FT2Font)
-font_manager._get_font.cache_clear()
+# If these methods were renamed, the test that draws in two threads at once would fail.
+for _name in ("draw_text", "draw_mathtext", "get_text_width_height_descent"):
+    setattr(RendererAgg, _name, _alone(getattr(RendererAgg, _name)))
 
 
 @contextmanager
