@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
-from transformer_parts.maths import stack
-from transformer_parts.maths.decoder import DecoderLayer
-from transformer_parts.maths.decoder_causality import leak, spread, streams
-from transformer_parts.maths.decoder_walk import random_layer
+from transformer_parts.maths.decoder import (
+    DecoderLayer,
+    StackConfig,
+    layer_weights,
+    leak,
+    random_layer,
+    spread,
+    stack,
+    streams,
+)
 from transformer_parts.maths.initialization import initial_weights
-from transformer_parts.maths.stack_config import StackConfig
 
 LENGTH, WIDTH = 7, 10
 
@@ -69,7 +74,7 @@ def test_streams_are_those_of_the_whole_decoder():
     weights = initial_weights(config, std=0.4)
     tokens = np.arange(LENGTH) % 5
     _, tape = stack.forward(weights, tokens, config)
-    layers = [stack.layer_weights(weights, i) for i in range(3)]
+    layers = [layer_weights(weights, i) for i in range(3)]
     np.testing.assert_allclose(streams(layers, tape.streams[0], config), tape.streams, rtol=0, atol=1e-12)
 
 

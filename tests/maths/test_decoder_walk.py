@@ -7,16 +7,16 @@ import pytest
 
 from transformer_parts.maths import budget
 from transformer_parts.maths.attention import causal_mask
-from transformer_parts.maths.decoder import DecoderLayer
-from transformer_parts.maths.decoder_walk import (
+from transformer_parts.maths.decoder import (
     VISIBLE,
+    DecoderLayer,
+    StackConfig,
     layer_shapes,
     parameter_counts,
     random_layer,
     visible,
     walk,
 )
-from transformer_parts.maths.stack_config import StackConfig
 
 WORKED = StackConfig(vocab_size=5, n_layers=1, d_model=8, n_heads=2, d_ff=16)
 

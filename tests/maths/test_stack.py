@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from transformer_parts.maths.decoder import DecoderLayer
-from transformer_parts.maths.gradients_layer import layer_backward
-from transformer_parts.maths.norms import rms_norm
-from transformer_parts.maths.stack import (
+from transformer_parts.maths.decoder import (
     FFN_KINDS,
     PLACEMENTS,
+    DecoderLayer,
     StackConfig,
     backward,
     forward,
@@ -20,7 +18,8 @@ from transformer_parts.maths.stack import (
     loss_and_gradients,
     shapes,
 )
-from transformer_parts.maths.stack_layer import layer_forward
+from transformer_parts.maths.decoder.layer_gradients import layer_backward, layer_forward
+from transformer_parts.maths.norms import rms_norm
 
 SIZES = {"vocab_size": 11, "n_layers": 2, "d_model": 10, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "d_ff": 7}
 

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from transformer_parts.maths.budget import count
-from transformer_parts.maths.stack_config import FFN_KINDS, PLACEMENTS, StackConfig, shapes
+from transformer_parts.maths.decoder import FFN_KINDS, PLACEMENTS, StackConfig, shapes
 
 SIZES = {"vocab_size": 7, "n_layers": 3, "d_model": 12, "n_heads": 6, "n_kv_heads": 3, "head_dim": 10, "d_ff": 17}
 

@@ -7,7 +7,7 @@ import pytest
 
 from transformer_parts.maths import rope
 from transformer_parts.maths.context_extension import position_interpolation
-from transformer_parts.maths.stack import StackConfig, forward, loss, loss_and_gradients, shapes
+from transformer_parts.maths.decoder import StackConfig, forward, loss, loss_and_gradients, shapes
 
 CONFIG = StackConfig(vocab_size=11, n_layers=2, d_model=10, n_heads=4, n_kv_heads=2, head_dim=6, d_ff=7)
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from transformer_parts.maths import require
 from transformer_parts.maths.decoder import DecoderLayer
+from transformer_parts.maths.decoder.layer import linear
 
 _JOINED = ("w_q", "w_k", "w_v"), ("w_gate", "w_up")
 
@@ -77,13 +78,13 @@ class FusedLayer(DecoderLayer):
             }
         return cls(**{name: _by_rows(value) for name, value in weights.items()})
 
-    def _query_key_value(self, normed: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    def query_key_value(self, x: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         query, key = self.w_q.shape[1], self.w_k.shape[1]
-        joined = normed @ self.w_qkv
+        joined = linear(x, self.w_qkv)
         return joined[..., :query], joined[..., query : query + key], joined[..., query + key :]
 
-    def _gate_and_up(self, normed: NDArray) -> tuple[NDArray, NDArray]:
-        joined = normed @ self.w_gate_up
+    def gate_and_up(self, x: NDArray) -> tuple[NDArray, NDArray]:
+        joined = linear(x, self.w_gate_up)
         return joined[..., : self.w_gate.shape[1]], joined[..., self.w_gate.shape[1] :]
 
 

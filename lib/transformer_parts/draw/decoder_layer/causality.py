@@ -33,7 +33,7 @@ class Moved:
     leak : float
         The largest change of an output of the last layer before the token.
     sees : str
-        Which keys a token may attend to, as in `decoder_walk.VISIBLE`.
+        Which keys a token may attend to, as in `decoder.VISIBLE`.
     """
 
     spread: NDArray

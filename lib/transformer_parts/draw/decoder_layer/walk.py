@@ -14,8 +14,7 @@ from transformer_parts.draw.artists import CellNumbers, HeatMap, NumberMarks
 from transformer_parts.draw.decoder_layer.diagram import LABEL_DROP, SYMBOLS, TILE, Place, diagram, formula
 from transformer_parts.draw.norms import plain, step_above
 from transformer_parts.draw.view import View
-from transformer_parts.maths.decoder_walk import WalkStep, part_of
-from transformer_parts.maths.stack_config import StackConfig
+from transformer_parts.maths.decoder import StackConfig, Step, part_of
 
 NOW, STREAM = theme.SECOND, theme.FIRST
 
@@ -26,7 +25,7 @@ class Walked:
 
     Attributes
     ----------
-    steps : tuple of WalkStep
+    steps : tuple of Step
         All of them.
     at : int
         The present one; those after it are not there yet.
@@ -35,14 +34,14 @@ class Walked:
     config : StackConfig
         Sizes and kinds of parts.
     sees : str
-        Which keys a token may attend to, as in `decoder_walk.VISIBLE`.
+        Which keys a token may attend to, as in `decoder.VISIBLE`.
     parameters : dict of str to int
         Of the layer, by part and in total.
     changed : float
         Largest difference of Y from that of the layer with all parts as usual; NaN where there is none to compare.
     """
 
-    steps: tuple[WalkStep, ...]
+    steps: tuple[Step, ...]
     at: int
     entry: int
     head: int
@@ -52,7 +51,7 @@ class Walked:
     changed: float
 
     @property
-    def now(self) -> WalkStep:
+    def now(self) -> Step:
         """The present step."""
         return self.steps[self.at]
 
@@ -65,7 +64,7 @@ class Walked:
                 counts[part_of(step.uses[0])] += step.parameters
         return counts
 
-    def shown(self, step: WalkStep) -> NDArray:
+    def shown(self, step: Step) -> NDArray:
         """Return what is shown of a tensor, a matrix with a row for each token."""
         value = step.value[self.entry]
         if value.ndim == 2:
