@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from transformer_parts.maths import require
+from transformer_parts.maths import require, rope
 from transformer_parts.maths.cache.kv_cache import KVCache
 from transformer_parts.maths.decoder import DecoderLayer
 from transformer_parts.maths.decoder.steps import Note, pass_on
@@ -59,9 +59,8 @@ def advance(
     if cache.rotated:
         keys = cache.keys
     else:  # turned at every reading, by the frequencies of this moment
-        other = {} if inv_freq is None else {"inv_freq": inv_freq}
-        query = layer.turn(query, positions, **other)
-        keys = cache.turned_keys(**layer.config.rotation | other)
+        rotation = layer.config.rotation | ({} if inv_freq is None else {"inv_freq": inv_freq})
+        query, keys = rope.rotate(query, positions[..., None, :], **rotation), cache.turned_keys(**rotation)
     keys, values = (part.astype(query.dtype, copy=False) for part in (keys, cache.values))  # (…, G, S, K)
     return layer.finish(x, query, keys, values, mask=_mask(cache, query.shape), note=note)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -169,15 +170,13 @@ class StackConfig:
         """Whether a norm stands before the head: where the last layer does not end in one."""
         return self.placement in ("pre", "sandwich")
 
-    @property
-    def rotation(self) -> dict[str, object]:
-        """The keywords of `rope.rotate` by which queries and keys are turned."""
-        return {
-            "rope_base": self.rope_base,
-            "inv_freq": self.inv_freq,
-            "layout": self.layout,
-            "rotary_dim": self.rotary_dim,
-        }
+    @cached_property
+    def rotation(self) -> Mapping[str, object]:
+        """The keywords of `rope.rotate` by which queries and keys are turned, with the frequencies made."""
+        frequencies = rope.frequencies_for(self.head_dim, self.rope_base, self.inv_freq, self.rotary_dim)
+        frequencies.flags.writeable = False
+        settings = {"rope_base": self.rope_base, "layout": self.layout, "rotary_dim": self.rotary_dim}
+        return MappingProxyType(settings | {"inv_freq": frequencies})
 
     @property
     def budget(self) -> DecoderConfig:

@@ -191,15 +191,12 @@ class Layer:
         >>> layer.attend(query[:, 2:], key, value).shape
         (1, 8)
         """
-        mixed = note("mixed", self.mix(query, key, value, causal=causal, mask=mask, note=note))  # (…, H, L, K)
+        query, key, scale = note("query", query), note("key", key), self.config.scale
+        weights = attention_weights(query, key, causal=causal, mask=mask, scale=scale)  # rows that sum to 1
+        weights = note("weights", weights)  # (…, H, L, S)
+        mixed = note("mixed", weigh(weights, value))  # (…, H, L, K)
         joined = note("joined", merge_heads(mixed))  # (…, L, H·K)
         return note("attention", linear(joined, self.weights["w_o"]))  # (…, L, D)
-
-    def mix(self, query: NDArray, key: NDArray, value: NDArray, *, causal: bool, mask: NDArray | None, note: Note):
-        """Return the values mixed by the attention weights, (…, H, L, K)."""
-        query, key, value = note("query", query), note("key", key), note("value", value)
-        weights = attention_weights(query, key, causal=causal, mask=mask, scale=self.config.scale)  # (…, H, L, S)
-        return weigh(note("weights", weights), value)  # (…, H, L, K)
 
     def feed_forward(self, u: NDArray, note: Note = pass_on) -> NDArray:
         """Return what the feed-forward layer adds to the residual stream.
@@ -248,10 +245,10 @@ class Layer:
         """Return `x` normalised by the norm whose gain is called `name`."""
         return normalized(self.weights, name, note(f"{name}.input", x), self.config)
 
-    def turn(self, x: NDArray, positions: NDArray, **settings: object) -> NDArray:
+    def turn(self, x: NDArray, positions: NDArray) -> NDArray:
         """Return heads (…, n, L, K) turned by the tokens' positions, (L,) or (…, L)."""
         at = positions[..., None, :] if positions.ndim > 1 else positions
-        return rope.rotate(x, at, **self.config.rotation | settings)
+        return rope.rotate(x, at, **self.config.rotation)
 
     def activate(self, hidden: NDArray) -> NDArray:
         """Return the activation of the gate, or of the hidden layer."""
@@ -522,11 +519,22 @@ class DecoderLayer(Layer):
         self(x, positions, causal=causal, mask=mask, note=recorder(steps, self.weights, self.config))
         return steps
 
-    def mix(self, query: NDArray, key: NDArray, value: NDArray, *, causal: bool, mask: NDArray | None, note: Note):
-        """Return the values mixed block by block; the weights are computed whole for a `note` that records them."""
+    def attend(
+        self,
+        query: NDArray,
+        key: NDArray,
+        value: NDArray,
+        *,
+        causal: bool = True,
+        mask: NDArray | None = None,
+        note: Note = pass_on,
+    ) -> NDArray:
+        """Return what `Layer.attend` does, block by block; only a `note` gets the weights whole."""
         if note is not pass_on:
-            super().mix(query, key, value, causal=causal, mask=mask, note=note)
-        return blockwise(query, key, value, causal=causal, mask=mask, scale=self.scale)
+            query, key = note("query", query), note("key", key)
+            note("weights", attention_weights(query, key, causal=causal, mask=mask, scale=self.scale))
+        mixed = note("mixed", blockwise(query, key, value, causal=causal, mask=mask, scale=self.scale))
+        return note("attention", linear(merge_heads(mixed), self.w_o))
 
 
 def normalized(weights: Mapping[str, NDArray], name: str, x: NDArray, config: StackConfig) -> NDArray:
@@ -538,7 +546,7 @@ def normalized(weights: Mapping[str, NDArray], name: str, x: NDArray, config: St
 
 def linear(x: NDArray, w: NDArray) -> NDArray:
     """Return x @ w as one product for all positions."""
-    return (x.reshape(-1, x.shape[-1]) @ w).reshape(*x.shape[:-1], w.shape[-1])
+    return x @ w if x.ndim == 2 else (x.reshape(-1, x.shape[-1]) @ w).reshape(*x.shape[:-1], w.shape[-1])
 
 
 def to_heads(x: NDArray, n_heads: int) -> NDArray:

@@ -21,7 +21,7 @@ from transformer_parts.maths.norm_placement import Part
 
 Weights = Mapping[str, NDArray]
 
-KEPT = frozenset({"attn_in", "query", "key", "value", "weights", "joined", "U", "ffn_in", "gate", "up", "hidden"})
+KEPT = frozenset({"attn_in", "query", "key", "v", "weights", "joined", "U", "ffn_in", "gate", "up", "hidden"})
 """The steps of a layer that its backward pass reads, or that are watched in training; so is each ``….input``."""
 
 
@@ -61,9 +61,7 @@ def layer_backward(
 
     def attention(grad: NDArray) -> NDArray:
         mixed = to_heads(linear("w_o", grad, kept["joined"]), config.n_heads)
-        found = attention_backward(
-            mixed, kept["query"], kept["key"], kept["value"], kept["weights"], scale=config.scale
-        )
+        found = attention_backward(mixed, kept["query"], kept["key"], kept["v"], kept["weights"], scale=config.scale)
         query, key = found.query, found.key
         if config.rope_base is not None:
             at = np.arange(grad.shape[-2])
