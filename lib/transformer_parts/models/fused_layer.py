@@ -1,5 +1,6 @@
 """A decoder layer whose queries, keys and values come of one matrix product, and gate and up of another."""
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -78,14 +79,11 @@ class FusedLayer(DecoderLayer):
             }
         return cls(**{name: _by_rows(value) for name, value in weights.items()})
 
-    def query_key_value(self, x: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        query, key = self.w_q.shape[1], self.w_k.shape[1]
-        joined = linear(x, self.w_qkv)
-        return joined[..., :query], joined[..., query : query + key], joined[..., query + key :]
-
-    def gate_and_up(self, x: NDArray) -> tuple[NDArray, NDArray]:
-        joined = linear(x, self.w_gate_up)
-        return joined[..., : self.w_gate.shape[1]], joined[..., self.w_gate.shape[1] :]
+    def products(self, x: NDArray, *names: str) -> list[NDArray]:
+        """Return the products of one joined matrix, which are all that a layer asks for."""
+        joined = linear(x, self.w_qkv if names == _JOINED[0] else self.w_gate_up)
+        stops = list(itertools.accumulate(self.weights[name].shape[1] for name in names))
+        return [joined[..., start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 def _by_rows(value: object) -> object:

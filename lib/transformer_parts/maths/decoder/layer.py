@@ -110,8 +110,8 @@ class Layer:
         [(2, 3, 4), (1, 3, 4), (1, 3, 4)]
         """
         c = self.config
-        x = note("attn_in", self.into("attn", x, note))  # (…, L, D)
-        query, key, value = self.query_key_value(x)
+        x = note("attn_in", self.read("attn", x, note))  # (…, L, D)
+        query, key, value = self.products(x, "w_q", "w_k", "w_v")
         query = note("q", to_heads(query, c.n_heads))  # (…, H, L, K)
         key = note("k", to_heads(key, c.n_kv_heads))  # (…, G, L, K)
         value = note("v", to_heads(value, c.n_kv_heads))  # (…, G, L, K)
@@ -157,9 +157,10 @@ class Layer:
         >>> bool(np.allclose(layer.finish(x[2:], query[:, 2:], key, value), layer(x)[2:]))
         True
         """
-        u = self.add("attn", x, self.attend(query, key, value, causal=causal, mask=mask, note=note), note)
-        u = note("U", u)  # (…, L, D)
-        return note("Y", self.add("ffn", u, self.feed_forward(u, note), note))  # (…, L, D)
+        added = self.attend(query, key, value, causal=causal, mask=mask, note=note)  # (…, L, D)
+        u = note("U", self.add("attn", x, added, note))  # (…, L, D)
+        added = self.feed_forward(u, note)  # (…, L, D)
+        return note("Y", self.add("ffn", u, added, note))  # (…, L, D)
 
     def attend(
         self,
@@ -191,9 +192,9 @@ class Layer:
         >>> layer.attend(query[:, 2:], key, value).shape
         (1, 8)
         """
-        query, key, scale = note("query", query), note("key", key), self.config.scale
-        weights = attention_weights(query, key, causal=causal, mask=mask, scale=scale)  # rows that sum to 1
-        weights = note("weights", weights)  # (…, H, L, S)
+        query, key = note("query", query), note("key", key)
+        weights = attention_weights(query, key, causal=causal, mask=mask, scale=self.config.scale)
+        weights = note("weights", weights)  # (…, H, L, S), and each row sums to 1
         mixed = note("mixed", weigh(weights, value))  # (…, H, L, K)
         joined = note("joined", merge_heads(mixed))  # (…, L, H·K)
         return note("attention", linear(joined, self.weights["w_o"]))  # (…, L, D)
@@ -217,16 +218,17 @@ class Layer:
         >>> DecoderLayer.random(d_model=8, n_heads=2, d_ff=16).feed_forward(np.ones((3, 8))).shape
         (3, 8)
         """
-        w, x = self.weights, note("ffn_in", self.into("ffn", u, note))  # (…, L, D)
-        if not self.config.gated:
-            hidden = note("hidden", self.activate(note("hidden.input", linear(x, w["w_in"]))))  # (…, L, F)
-            return note("ffn", linear(hidden, w["w_out"]))  # (…, L, D)
-        gate, up = self.gate_and_up(x)
-        gate = note("gate", self.activate(note("gate.input", gate)))  # (…, L, F)
-        product = note("product", gate * note("up", up))  # (…, L, F)
-        return note("ffn", linear(product, w["w_down"]))  # (…, L, D)
+        w, x = self.weights, note("ffn_in", self.read("ffn", u, note))  # (…, L, D)
+        if self.config.gated:
+            gate, up = self.products(x, "w_gate", "w_up")  # (…, L, F)
+            gate = note("gate", self.activate(note("gate.input", gate)))  # (…, L, F)
+            product = note("product", gate * note("up", up))  # (…, L, F)
+            return note("ffn", linear(product, w["w_down"]))  # (…, L, D)
+        hidden = note("hidden.input", linear(x, w["w_in"]))  # (…, L, F)
+        hidden = note("hidden", self.activate(hidden))  # (…, L, F)
+        return note("ffn", linear(hidden, w["w_out"]))  # (…, L, D)
 
-    def into(self, branch: str, x: NDArray, note: Note) -> NDArray:
+    def read(self, branch: str, x: NDArray, note: Note) -> NDArray:
         """Return what a branch, "attn" or "ffn", reads: the stream, normalised if the norm stands before it."""
         if self.config.placement in ("pre", "sandwich"):
             return note(f"norm{_NUMBER[branch]}", self.norm(f"{branch}_norm", x, note))
@@ -254,14 +256,9 @@ class Layer:
         """Return the activation of the gate, or of the hidden layer."""
         return ACTIVATIONS[self.config.ffn](hidden)
 
-    def query_key_value(self, x: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        """Return the three products of what attention reads, heads side by side."""
-        w = self.weights
-        return linear(x, w["w_q"]), linear(x, w["w_k"]), linear(x, w["w_v"])
-
-    def gate_and_up(self, x: NDArray) -> tuple[NDArray, NDArray]:
-        """Return the first two products of a gated layer."""
-        return linear(x, self.weights["w_gate"]), linear(x, self.weights["w_up"])
+    def products(self, x: NDArray, *names: str) -> list[NDArray]:
+        """Return x @ w for each of the weights named."""
+        return [linear(x, self.weights[name]) for name in names]
 
 
 _NUMBER = MappingProxyType({"attn": 1, "ffn": 2})
