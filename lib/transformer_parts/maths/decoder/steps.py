@@ -54,13 +54,17 @@ _AXES: Mapping[str, str] = MappingProxyType(
     | dict.fromkeys(("scores", "weights"), "… H L S")
     | dict.fromkeys(("gate", "up", "product", "hidden"), "… L F")
 )
-_MATRICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"q": ("w_q",), "k": ("w_k",), "v": ("w_v",), "attention": ("w_o",)}
-    | {"gate": ("w_gate",), "up": ("w_up",), "hidden": ("w_in",), "ffn": ("w_down", "w_out")}
-)
-_NORMS: Mapping[bool, Mapping[str, str]] = MappingProxyType(
-    {True: MappingProxyType({"norm1": "attn_norm", "norm2": "ffn_norm"})}  # before a branch
-    | {False: MappingProxyType({"U": "attn_norm", "Y": "ffn_norm"})}  # after the sum
+_MATRICES: Mapping[str, str] = MappingProxyType(
+    {
+        "q": "w_q",
+        "k": "w_k",
+        "v": "w_v",
+        "attention": "w_o",
+        "gate": "w_gate",
+        "up": "w_up",
+        "hidden": "w_in",
+        "ffn": "w_down w_out",  # whichever the layer has
+    }
 )
 
 
@@ -69,11 +73,12 @@ def recorder(steps: list[Step], weights: Mapping[str, NDArray], config: StackCon
 
     What a layer notes for its backward pass alone is left out.
     """
-    norms, queries = _NORMS[config.placement == "pre"], []
+    before, queries = config.placement == "pre", []
+    norms = {"norm1" if before else "U": "attn_norm", "norm2" if before else "Y": "ffn_norm"}
 
     def record(name: str, value: NDArray, flops: int = 0) -> None:
-        norm = norms.get(name, "")
-        uses = tuple(use for use in (*_MATRICES.get(name, ()), norm, f"{norm}_bias") if use in weights)
+        names = [*_MATRICES.get(name, "").split(), norms.get(name), f"{norms.get(name)}_bias"]
+        uses = tuple(use for use in names if use in weights)
         if name in _MATRICES:
             flops = 2 * value.size // weights[uses[0]].shape[1] * weights[uses[0]].size
         steps.append(Step(name, _AXES[name], value, uses, sum(weights[use].size for use in uses), flops))
