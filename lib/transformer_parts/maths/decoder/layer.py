@@ -17,6 +17,9 @@ from transformer_parts.maths.norms import layer_norm, rms_norm
 
 __all__ = ["DecoderLayer", "Layer"]
 
+# The number of a branch in the names of the steps: norm1, sum2.
+_NUMBER = MappingProxyType({"attn": 1, "ffn": 2})
+
 
 class Layer:
     r"""One decoder layer of any kind, each step written out.
@@ -259,9 +262,6 @@ class Layer:
     def products(self, x: NDArray, *names: str) -> list[NDArray]:
         """Return x @ w for each of the weights named."""
         return [linear(x, self.weights[name]) for name in names]
-
-
-_NUMBER = MappingProxyType({"attn": 1, "ffn": 2})
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
