@@ -17,8 +17,8 @@ for _name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from transformer_parts.maths.decoder import StackConfig
 from transformer_parts.maths.residual_stream import initialized
-from transformer_parts.maths.stack import StackConfig
 from transformer_parts.maths.training import Plan, repeated_segments, train
 
 try:

@@ -21,9 +21,7 @@ from transformer_parts.draw.decoder_layer import (
     diagram,
     formula,
 )
-from transformer_parts.maths.decoder_causality import leak, spread
-from transformer_parts.maths.decoder_walk import parameter_counts, random_layer, walk
-from transformer_parts.maths.stack_config import StackConfig
+from transformer_parts.maths.decoder import StackConfig, leak, parameter_counts, random_layer, spread, walk
 
 USUAL = StackConfig(vocab_size=1, n_layers=1, d_model=8, n_heads=4, n_kv_heads=2, d_ff=16)
 VARIANTS = [

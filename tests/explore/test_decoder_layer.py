@@ -6,8 +6,7 @@ from panel_table import after, shown
 
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.decoder_layer import NAMES, STD, VARIANTS, DecoderCausality, DecoderTraining, DecoderWalk
-from transformer_parts.maths.decoder import DecoderLayer
-from transformer_parts.maths.decoder_walk import layer_shapes, random_layer
+from transformer_parts.maths.decoder import DecoderLayer, layer_shapes, random_layer
 from transformer_parts.runs import recorded
 
 

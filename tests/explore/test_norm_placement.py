@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from transformer_parts.explore.norm_placement import NAMES, PlacementDepth, PlacementLayers, PlacementRuns
+from transformer_parts.maths.decoder import StackConfig
 from transformer_parts.maths.residual_stream import first_pass, initialized
-from transformer_parts.maths.stack import StackConfig
 from transformer_parts.runs import recorded
 
 

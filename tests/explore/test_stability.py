@@ -13,9 +13,9 @@ from transformer_parts.explore.stability import (
     RecordedRuns,
     StreamDepth,
 )
+from transformer_parts.maths.decoder import StackConfig
 from transformer_parts.maths.initialization import initial_weights
 from transformer_parts.maths.stability import stream_variance
-from transformer_parts.maths.stack import StackConfig
 from transformer_parts.runs import recorded, stability
 from transformer_parts.runs.stability import COMPARISONS, Arm
 

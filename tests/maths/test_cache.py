@@ -23,12 +23,12 @@ from transformer_parts.maths.cache import (
     layer_step,
     misplaced,
     position_ids,
-    rotation_settings,
     stack_step,
     whole,
 )
 from transformer_parts.maths.context_extension import dynamic_ntk
 from transformer_parts.maths.decoder import DecoderLayer
+from transformer_parts.maths.decoder.steps import recorder
 
 
 def entries(rng, length, *, lead=(2,), groups=3, width=10, value_width=14, dtype=np.float64):
@@ -444,9 +444,10 @@ def test_frequencies_are_refused_where_keys_are_turned_already(rng):
 @pytest.mark.parametrize("rotated", [True, False])
 def test_the_notes_are_those_of_a_trace(rng, rotated):
     (layer,), x = a_stack(1), rng.normal(size=(7, 13))
-    cache, noted = KVCache(rotated=rotated), {}
+    cache, steps = KVCache(rotated=rotated), []
     layer_step(layer, x[:6], cache)
-    layer_step(layer, x[6:], cache, note=lambda name, axes, value: noted.update({name: value}))
+    layer_step(layer, x[6:], cache, note=recorder(steps, layer.weights, layer.config))
+    noted = {step.name: step.value for step in steps}
     whole = {step.name: step.value for step in layer.trace(x)}
     for name in ("norm1", "q", "k", "v", "scores", "weights", "mixed", "attention", "norm2", "product", "ffn"):
         tokens = -1 if whole[name].ndim == 2 else (slice(None), -1)
@@ -523,12 +524,6 @@ def test_a_layer_that_fails_leaves_no_cache_grown(rng):
     with pytest.raises(ValueError, match="range of float64"):
         layer_step(fierce, x, cache)
     assert len(cache) == 0
-
-
-def test_the_settings_are_those_of_the_layer():
-    layer = a_stack(1, layout="split", rotary_dim=4, rope_base=50.0)[0]
-    assert rotation_settings(layer) == {"rope_base": 50.0, "inv_freq": None, "layout": "split", "rotary_dim": 4}
-    assert rotation_settings(layer, [1.0])["inv_freq"] == [1.0]
 
 
 @pytest.mark.oracle

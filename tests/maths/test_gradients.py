@@ -7,13 +7,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from transformer_parts.maths import rope
 from transformer_parts.maths.attention import attention, attention_weights, softmax
-from transformer_parts.maths.cross_entropy import cross_entropy
-from transformer_parts.maths.feedforward import GLU_FAMILY, ffn, glu
+from transformer_parts.maths.cross_entropy import cross_entropy, cross_entropy_backward
+from transformer_parts.maths.feedforward import ACTIVATIONS, GLU_FAMILY, ffn, glu
 from transformer_parts.maths.gradients import (
-    ACTIVATIONS,
     DERIVATIVES,
     attention_backward,
-    cross_entropy_backward,
     embedding_backward,
     ffn_backward,
     glu_backward,

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from transformer_parts.maths.decoder import FFN_KINDS, PLACEMENTS, StackConfig, shapes
 from transformer_parts.maths.initialization import (
     SCHEMES,
     initial_weights,
@@ -14,7 +15,6 @@ from transformer_parts.maths.initialization import (
     standard_draws,
     xavier_std,
 )
-from transformer_parts.maths.stack_config import FFN_KINDS, PLACEMENTS, StackConfig, shapes
 
 SIZES = {"vocab_size": 101, "n_layers": 3, "d_model": 62, "n_heads": 2, "d_ff": 113, "head_dim": 34}
 

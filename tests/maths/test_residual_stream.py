@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from transformer_parts.maths.decoder import PLACEMENTS, StackConfig, loss_and_gradients
 from transformer_parts.maths.initialization import standard_draws
 from transformer_parts.maths.residual_stream import first_pass, initialized, random_tokens
-from transformer_parts.maths.stack import PLACEMENTS, StackConfig, loss_and_gradients
 
 
 def a_config(placement="pre", n_layers=4, **change):

@@ -5,12 +5,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from transformer_parts.maths.attention import attention_weights, entropy
+from transformer_parts.maths.decoder import StackConfig, layer_weights
+from transformer_parts.maths.decoder.layer_gradients import layer_forward
 from transformer_parts.maths.initialization import initial_weights
 from transformer_parts.maths.norms import rms_norm
 from transformer_parts.maths.precision import round_to
 from transformer_parts.maths.stability import grown_attention, logit_bound, stream_variance
-from transformer_parts.maths.stack import StackConfig, layer_weights
-from transformer_parts.maths.stack_layer import layer_forward
 
 
 def config(**changes) -> StackConfig:
@@ -35,8 +35,8 @@ def test_variances_are_those_of_a_walk_through_the_layers():
     added = []
     for i in range(3):
         y, kept = layer_forward(layer_weights(weights, i), x, c)
-        added += [np.mean((kept["u"] - x) ** 2), np.mean((y - kept["u"]) ** 2)]
-        wanted += [np.mean(kept["u"] ** 2), np.mean(y**2)]
+        added += [np.mean((kept["U"] - x) ** 2), np.mean((y - kept["U"]) ** 2)]
+        wanted += [np.mean(kept["U"] ** 2), np.mean(y**2)]
         x = y
     assert_allclose(found.stream, wanted)
     assert_allclose(found.branches, added)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from transformer_parts.maths.decoder import StackConfig, loss_and_gradients
+from transformer_parts.maths.decoder.stack import layer_numbers, norm_of, rms
 from transformer_parts.maths.initialization import initial_weights
-from transformer_parts.maths.stack import StackConfig, loss_and_gradients
-from transformer_parts.maths.stack_tape import layer_numbers, norm_of, rms
 from transformer_parts.maths.training import AdamW, Plan, clip_to_norm, repeated_segments, train, warmup_cosine
 
 CONFIG = StackConfig(vocab_size=7, n_layers=2, d_model=12, n_heads=2, d_ff=17)

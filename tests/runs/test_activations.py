@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from transformer_parts.maths.budget import count
-from transformer_parts.maths.stack import StackConfig
+from transformer_parts.maths.decoder import StackConfig
 from transformer_parts.maths.training import Plan
 from transformer_parts.runs import activations, recorded
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from transformer_parts.maths.cross_entropy import cross_entropy
+from transformer_parts.maths.decoder import StackConfig, forward, loss_and_gradients, shapes
 from transformer_parts.maths.initialization import initial_weights
-from transformer_parts.maths.stack import StackConfig, forward, loss_and_gradients, shapes
 from transformer_parts.maths.training import Plan
 from transformer_parts.runs import decoder_layer, recorded
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from transformer_parts.maths.context_extension import ScaledRope
+from transformer_parts.maths.decoder import forward
 from transformer_parts.maths.initialization import initial_weights
-from transformer_parts.maths.stack import forward
 from transformer_parts.runs import long_context_small as small
 from transformer_parts.runs import recorded
 

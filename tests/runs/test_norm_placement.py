@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_parts.maths.stack import PLACEMENTS
+from transformer_parts.maths.decoder import PLACEMENTS
 from transformer_parts.maths.training import Plan
 from transformer_parts.runs import norm_placement, recorded
 

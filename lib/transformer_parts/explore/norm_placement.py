@@ -23,10 +23,10 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
+from transformer_parts.maths.decoder import StackConfig
 from transformer_parts.maths.initialization import standard_draws
 from transformer_parts.maths.norm_placement import deepnorm_alpha_beta
 from transformer_parts.maths.residual_stream import first_pass, initialized
-from transformer_parts.maths.stack import StackConfig
 from transformer_parts.runs import recorded
 from transformer_parts.runs.norm_placement import NAME, run_name
 

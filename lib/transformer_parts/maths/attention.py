@@ -182,6 +182,26 @@ def attention(
     return _join(out)
 
 
+def weigh(weights: NDArray, value: NDArray) -> NDArray:
+    """Return weights (…, H, L, S) @ value (…, G, S, Kv), (…, H, L, Kv); the query heads of a group share its values."""
+    rows = split_heads(weights, value.shape[-3])
+    mixed = rows.reshape(*rows.shape[:-3], -1, rows.shape[-1]) @ value
+    return mixed.reshape(*weights.shape[:-1], value.shape[-1])
+
+
+def blockwise(
+    query: NDArray, key: NDArray, value: NDArray, *, scale: float | None, mask: NDArray | None, causal: bool
+) -> NDArray:
+    """Return what `attention` does, of checked arrays of one dtype; heads are merged without a copy after it."""
+    *lead, n_heads, length, width = query.shape
+    out = np.empty((*lead, length, n_heads, value.shape[-1]), query.dtype).swapaxes(-3, -2)  # (…, H, L, Kv)
+    scale = 1 / math.sqrt(width) if scale is None else scale
+    groups = key.shape[-3]
+    split, parts, mask = (None if a is None else split_heads(a, groups) for a in (query, out, mask))
+    mix(split, key, value, parts, scale=scale, mask=mask, causal=causal)
+    return out
+
+
 class _Prepared(NamedTuple):
     """Checked arguments with the heads split into groups, in the dtype to compute in."""
 

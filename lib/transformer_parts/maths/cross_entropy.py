@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
 
-__all__ = ["NOT_COUNTED", "checked_targets", "cross_entropy", "log_softmax"]
+__all__ = ["NOT_COUNTED", "checked_targets", "cross_entropy", "cross_entropy_backward", "log_softmax"]
 
 NOT_COUNTED = -1
 """A target of this value is left out of the mean, and no gradient comes from its position."""
@@ -43,6 +43,42 @@ def cross_entropy(logits: ArrayLike, targets: ArrayLike) -> float:
     if not math.isfinite(loss):
         raise require.refusal("logits", f"entries up to {np.abs(logits).max():.3g}", f"a loss within {rows.dtype.name}")
     return loss
+
+
+def cross_entropy_backward(logits: ArrayLike, targets: ArrayLike) -> NDArray:
+    r"""Return the gradient of `cross_entropy`'s logits: softmax minus one-hot, over the number of targets.
+
+    .. math:: \bar z_t = \tfrac1n \bigl(\operatorname{softmax}(z_t) - e_{y_t}\bigr)
+
+    Parameters
+    ----------
+    logits : array_like, shape (..., V)
+        z, finite.
+    targets : array_like of int, shape (...)
+        y, from 0 to V − 1; −1 where a position does not count: its gradient is 0.
+
+    Returns
+    -------
+    ndarray, shape (..., V)
+
+    References
+    ----------
+    Goodfellow et al., "Deep Learning", 2016, §6.2.2.3.
+
+    Examples
+    --------
+    >>> cross_entropy_backward([[0.0, 0.0], [3.0, 0.0]], [1, -1]).tolist()
+    [[0.5, -0.5], [0.0, 0.0]]
+    """
+    (logits,) = require.in_one_dtype(logits=logits)
+    require.all_numbers("logits", logits)
+    targets, counted = checked_targets(targets, logits)
+    rows = np.exp(log_softmax(logits[counted]))
+    rows[np.arange(len(rows)), targets[counted]] -= 1
+    rows /= len(rows)
+    out = np.zeros(logits.shape, logits.dtype)
+    out[counted] = rows
+    return out
 
 
 def log_softmax(logits: NDArray) -> NDArray:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
-from transformer_parts.maths.activations import gelu, relu, sigmoid, silu
+from transformer_parts.maths.activations import gelu, gelu_tanh, relu, sigmoid, silu
 
 Activation = Callable[[NDArray], NDArray]
 
@@ -19,6 +19,11 @@ GLU_FAMILY: Mapping[str, Activation] = MappingProxyType(
     {"glu": sigmoid, "bilinear": lambda x: x, "reglu": relu, "geglu": gelu, "swiglu": silu}
 )
 """What acts on the gate in each member of the family, by the names of Shazeer (arXiv:2002.05202, §2)."""
+
+ACTIVATIONS: Mapping[str, Activation] = MappingProxyType(
+    {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu, **GLU_FAMILY}
+)
+"""What acts in each kind of feed-forward layer: on all of the hidden layer, or on its gate."""
 
 
 class Gated(NamedTuple):

@@ -1,9 +1,9 @@
-r"""Backward passes of the single parts: linear map, embedding, RoPE, softmax, cross-entropy.
+r"""Backward passes of the single parts: linear map, embedding, RoPE, softmax, attention, feed-forward layers, norms.
 
 A function ``part_backward`` takes the gradient of the loss with respect to the part's output, :math:`\bar y` (the
-argument `grad`), and what the forward pass read, and returns the gradients with respect to that.  The others stand in
-`gradients`, `gradients`, `gradients`, `norm_placement` and `gradients_layer`; those
-of a whole decoder come from `stack.loss_and_gradients`.
+argument `grad`), and what the forward pass read, and returns the gradients with respect to that.  The others stand
+beside their forward passes in `cross_entropy` and `norm_placement`; those of a layer and of a whole decoder are in
+`decoder`.
 
 Gradients have the dtype of the computation: that of the arrays, and float32 for 16-bit ones.  Entries are judged by
 what they produce: a NaN or an infinity shows in some gradient, so that the arguments are searched only then.
@@ -19,36 +19,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require, rope
 from transformer_parts.maths.activations import (
-    gelu,
     gelu_derivative,
-    gelu_tanh,
     gelu_tanh_derivative,
-    relu,
     relu_derivative,
     sigmoid_derivative,
-    silu,
     silu_derivative,
 )
 from transformer_parts.maths.attention import split_heads
-from transformer_parts.maths.cross_entropy import checked_targets, log_softmax
-from transformer_parts.maths.feedforward import GLU_FAMILY
+from transformer_parts.maths.require import finite, in_one_dtype
 
 __all__ = [
-    "ACTIVATIONS",
     "DERIVATIVES",
     "AttentionGradients",
     "FfnGradients",
     "GluGradients",
     "attention_backward",
-    "cross_entropy_backward",
     "embedding_backward",
     "ffn_backward",
-    "finite",
     "glu_backward",
-    "in_one_dtype",
     "layer_norm_backward",
     "linear_backward",
-    "products_backward",
     "rms_norm_backward",
     "rotate_backward",
     "softmax_backward",
@@ -75,6 +65,11 @@ def linear_backward(grad: ArrayLike, x: ArrayLike, w: ArrayLike) -> tuple[NDArra
     -------
     grad_x : ndarray, shape (..., D)
     grad_w : ndarray, shape (D, E)
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit or an entry is not finite.
 
     References
     ----------
@@ -111,6 +106,11 @@ def embedding_backward(grad: ArrayLike, tokens: ArrayLike, vocab_size: int) -> N
     -------
     ndarray, shape (V, D)
         Zeros in the rows of tokens that do not occur.
+
+    Raises
+    ------
+    ValueError
+        If a token is out of range, a shape does not fit or an entry is not finite.
 
     Examples
     --------
@@ -155,6 +155,11 @@ def rotate_backward(
     -------
     ndarray, shape (..., L, K)
 
+    Raises
+    ------
+    ValueError
+        As `rope.rotate` does.
+
     References
     ----------
     RoFormer, arXiv 2104.09864, §3.2.2: the rotation matrix is orthogonal.
@@ -191,6 +196,11 @@ def softmax_backward(grad: ArrayLike, weights: ArrayLike, axis: int = -1) -> NDA
     ndarray, shape (...)
         Sums to 0 along the axis: a constant added to the logits changes nothing.
 
+    Raises
+    ------
+    ValueError
+        If the shapes differ, an entry is not finite or there is no such axis.
+
     References
     ----------
     Dao et al., "FlashAttention", arXiv:2205.14135, appendix B.2.
@@ -211,42 +221,6 @@ def softmax_backward(grad: ArrayLike, weights: ArrayLike, axis: int = -1) -> NDA
         out = grad - mean
         out *= weights
     return finite((out,), grad=grad, weights=weights)[0]
-
-
-def cross_entropy_backward(logits: ArrayLike, targets: ArrayLike) -> NDArray:
-    r"""Return the gradient of `cross_entropy`'s logits: softmax minus one-hot, over the number of targets.
-
-    .. math:: \bar z_t = \tfrac1n \bigl(\operatorname{softmax}(z_t) - e_{y_t}\bigr)
-
-    Parameters
-    ----------
-    logits : array_like, shape (..., V)
-        z, finite.
-    targets : array_like of int, shape (...)
-        y, from 0 to V − 1; −1 where a position does not count: its gradient is 0.
-
-    Returns
-    -------
-    ndarray, shape (..., V)
-
-    References
-    ----------
-    Goodfellow et al., "Deep Learning", 2016, §6.2.2.3.
-
-    Examples
-    --------
-    >>> cross_entropy_backward([[0.0, 0.0], [3.0, 0.0]], [1, -1]).tolist()
-    [[0.5, -0.5], [0.0, 0.0]]
-    """
-    (logits,) = in_one_dtype(logits=logits)
-    require.all_numbers("logits", logits)
-    targets, counted = checked_targets(targets, logits)
-    rows = np.exp(log_softmax(logits[counted]))
-    rows[np.arange(len(rows)), targets[counted]] -= 1
-    rows /= len(rows)
-    out = np.zeros(logits.shape, logits.dtype)
-    out[counted] = rows
-    return out
 
 
 class AttentionGradients(NamedTuple):
@@ -304,6 +278,11 @@ def attention_backward(
     -------
     AttentionGradients
 
+    Raises
+    ------
+    ValueError
+        If a shape does not fit or an entry is not finite.
+
     References
     ----------
     Dao et al., "FlashAttention", arXiv:2205.14135, appendix B.2; grouped heads: Ainslie et al., arXiv:2305.13245.
@@ -345,14 +324,7 @@ def attention_backward(
     return AttentionGradients(of_query, of_key, of_value, of_scores)
 
 
-Elementwise = Callable[[NDArray], NDArray]
-
-ACTIVATIONS: Mapping[str, Elementwise] = MappingProxyType(
-    {"relu": relu, "gelu": gelu, "gelu_tanh": gelu_tanh, "silu": silu, **GLU_FAMILY}
-)
-"""What acts in each kind of feed-forward layer: on all of the hidden layer, or on its gate."""
-
-DERIVATIVES: Mapping[str, Elementwise] = MappingProxyType(
+DERIVATIVES: Mapping[str, Callable[[NDArray], NDArray]] = MappingProxyType(
     {
         "relu": relu_derivative,
         "gelu": gelu_derivative,
@@ -365,7 +337,7 @@ DERIVATIVES: Mapping[str, Elementwise] = MappingProxyType(
         "swiglu": silu_derivative,
     }
 )
-"""Their derivatives."""
+"""The derivatives of `feedforward.ACTIVATIONS`."""
 
 
 class FfnGradients(NamedTuple):
@@ -436,6 +408,11 @@ def ffn_backward(
     -------
     FfnGradients
 
+    Raises
+    ------
+    ValueError
+        If the kind is unknown, a shape does not fit or an entry is not finite.
+
     Examples
     --------
     >>> found = ffn_backward([1.0], [2.0], [[3.0]], [[4.0]], kind="relu", hidden=[6.0], activated=[6.0])
@@ -489,6 +466,11 @@ def glu_backward(
     Returns
     -------
     GluGradients
+
+    Raises
+    ------
+    ValueError
+        If the kind is unknown, a shape does not fit or an entry is not finite.
 
     References
     ----------
@@ -563,6 +545,11 @@ def rms_norm_backward(
     grad_x : ndarray, shape (..., D)
     grad_weight : ndarray, shape (D,)
 
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, an entry is not finite or `eps` is not above 0.
+
     References
     ----------
     Zhang & Sennrich, "Root Mean Square Layer Normalization", arXiv:1910.07467, §4.2 (gradients, with their scale
@@ -607,6 +594,11 @@ def layer_norm_backward(
     grad_x : ndarray, shape (..., D)
         Each row sums to 0, as a shift of x changes nothing.
     grad_weight, grad_bias : ndarrays, shape (D,)
+
+    Raises
+    ------
+    ValueError
+        If a shape does not fit, an entry is not finite or `eps` is not above 0.
 
     References
     ----------
@@ -669,84 +661,7 @@ def _checked(grad: ArrayLike, x: ArrayLike, weight: ArrayLike | None, eps: float
 
 
 def products_backward(grad: NDArray, x: NDArray, w: NDArray) -> tuple[NDArray, NDArray]:
-    """Return what `linear_backward` does, of arrays that fit and are not looked at: one product for all positions.
-
-    Parameters
-    ----------
-    grad : ndarray, shape (..., E)
-        Gradient of the output.
-    x : ndarray, shape (..., D)
-        The input.
-    w : ndarray, shape (D, E)
-        The weights.
-
-    Returns
-    -------
-    grad_x : ndarray, shape (..., D)
-    grad_w : ndarray, shape (D, E)
-
-    Examples
-    --------
-    >>> products_backward(np.ones((2, 3, 4)), np.ones((2, 3, 5)), np.ones((5, 4)))[1].shape
-    (5, 4)
-    """
+    """Return what `linear_backward` does, of arrays that fit and are not checked: one product for all positions."""
     rows = grad.reshape(-1, grad.shape[-1])
     with np.errstate(over="ignore", invalid="ignore"):
         return (rows @ w.T).reshape(x.shape), x.reshape(-1, x.shape[-1]).T @ rows
-
-
-def finite(results: tuple[NDArray, ...], **given: NDArray) -> tuple[NDArray, ...]:
-    """Return the results; where one isn't finite, refuse the argument that made it so.
-
-    Parameters
-    ----------
-    results : tuple of ndarray
-        What was computed.
-    **given : ndarray
-        What it was computed from, by the names of the arguments.
-
-    Returns
-    -------
-    tuple of ndarray
-        `results`.
-
-    Raises
-    ------
-    ValueError
-        If a result is not finite: because an argument isn't, or because the numbers left the dtype's range.
-
-    Examples
-    --------
-    >>> finite((np.array([np.nan]),), grad=np.array([1.0]), x=np.array([np.nan]))
-    Traceback (most recent call last):
-    ValueError: x: got nan at index (0,) (1 such in all), want finite numbers
-    """
-    if all(map(require.all_finite, results)):
-        return results
-    for name, x in given.items():
-        require.all_numbers(name, x)
-    name, x = next(iter(given.items()))
-    raise require.refusal(name, f"entries up to {np.abs(x).max():.3g}", f"gradients within {x.dtype.name}")
-
-
-def in_one_dtype(**given: ArrayLike) -> list[NDArray]:
-    """Return named arrays in the one dtype to compute in, at least float32; their entries aren't looked at.
-
-    Parameters
-    ----------
-    **given : array_like
-        By the names of the arguments.
-
-    Returns
-    -------
-    list of ndarray
-        Those that have the dtype already, as they are.
-
-    Examples
-    --------
-    >>> [x.dtype.name for x in in_one_dtype(grad=np.ones(3, np.float16), x=np.ones(2, np.float32))]
-    ['float32', 'float32']
-    """
-    arrays = [require.floating(name, value) for name, value in given.items()]
-    dtype = np.result_type(*(require.compute_dtype(x.dtype) for x in arrays))
-    return [x.astype(dtype, copy=False) for x in arrays]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from transformer_parts.maths import norm_placement, require
-from transformer_parts.maths.stack_config import RESIDUAL_PROJECTIONS, StackConfig, shapes
+from transformer_parts.maths.decoder.config import RESIDUAL_PROJECTIONS, StackConfig, shapes
 
 __all__ = [
     "SCHEMES",
@@ -35,7 +35,7 @@ def standard_draws(config: StackConfig, seed: int | np.random.Generator = 0) -> 
 
     Returns
     -------
-    dict of str to ndarray; by the names of `stack_config.shapes`, matrices only
+    dict of str to ndarray; by the names of `decoder.shapes`, matrices only
 
     Examples
     --------
@@ -75,7 +75,7 @@ def initial_weights(
 
     Returns
     -------
-    dict of str to ndarray; by the names of `stack_config.shapes`; gains are 1, biases 0
+    dict of str to ndarray; by the names of `decoder.shapes`; gains are 1, biases 0
 
     Examples
     --------
@@ -242,7 +242,7 @@ def standard_deviations(
 
     Returns
     -------
-    dict of str to float; by the names of `stack_config.shapes`, matrices only
+    dict of str to float; by the names of `decoder.shapes`, matrices only
 
     References
     ----------

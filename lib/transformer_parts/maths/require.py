@@ -226,3 +226,20 @@ def is_floating(dtype: np.dtype) -> bool:
 def compute_dtype(dtype: np.dtype) -> np.dtype:
     """Return the dtype to compute in, of native byte order: float32 for the 16-bit ones, else the dtype itself."""
     return np.dtype(np.float32) if dtype.itemsize < 4 else dtype.newbyteorder("=")
+
+
+def in_one_dtype(**given: ArrayLike) -> list[NDArray]:
+    """Return named arrays in the one dtype to compute in, at least float32; their entries are not checked."""
+    arrays = [floating(name, value) for name, value in given.items()]
+    dtype = np.result_type(*(compute_dtype(x.dtype) for x in arrays))
+    return [x.astype(dtype, copy=False) for x in arrays]
+
+
+def finite(results: tuple[NDArray, ...], **given: NDArray) -> tuple[NDArray, ...]:
+    """Return the results computed from the named arrays; where one is not finite, refuse the array that made it so."""
+    if all(map(all_finite, results)):
+        return results
+    for name, x in given.items():
+        all_numbers(name, x)
+    name, x = next(iter(given.items()))
+    raise refusal(name, f"entries up to {np.abs(x).max():.3g}", f"gradients within {x.dtype.name}")

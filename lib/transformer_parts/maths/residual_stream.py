@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer_parts.maths import require
+from transformer_parts.maths.decoder import RESIDUAL_PROJECTIONS, StackConfig, loss_and_gradients
+from transformer_parts.maths.decoder.stack import layer_numbers, norm_of
 from transformer_parts.maths.initialization import initial_weights
-from transformer_parts.maths.stack import RESIDUAL_PROJECTIONS, StackConfig, loss_and_gradients
-from transformer_parts.maths.stack_tape import layer_numbers, norm_of
 
 __all__ = ["FirstPass", "first_pass", "initialized", "random_tokens"]
 

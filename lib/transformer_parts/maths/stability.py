@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
+from transformer_parts.maths.decoder import StackConfig, forward
+from transformer_parts.maths.decoder.stack import Weights
 from transformer_parts.maths.norms import rms_norm
 from transformer_parts.maths.precision import FORMATS
-from transformer_parts.maths.stack import StackConfig, Weights, forward
 
 __all__ = ["GrownAttention", "StreamVariance", "grown_attention", "logit_bound", "stream_variance"]
 
@@ -60,7 +61,7 @@ def stream_variance(weights: Weights, tokens: ArrayLike, config: StackConfig) ->
     _, tape = forward(weights, tokens, config)
     stops = [tape.streams[0]]
     for kept, after in zip(tape.layers, tape.streams[1:], strict=True):
-        stops += [kept["u"], after]
+        stops += [kept["U"], after]
     branches = [after - before for before, after in itertools.pairwise(stops)]
     return StreamVariance(
         *(np.array([np.mean(np.square(x, dtype=np.float64)) for x in xs]) for xs in (stops, branches))

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from transformer_parts.maths import require
 from transformer_parts.maths.cross_entropy import NOT_COUNTED
-from transformer_parts.maths.stack import StackConfig, loss_and_gradients
-from transformer_parts.maths.stack_tape import LayerNumbers, layer_numbers, norm_of
+from transformer_parts.maths.decoder import StackConfig, loss_and_gradients
+from transformer_parts.maths.decoder.stack import LayerNumbers, layer_numbers, norm_of
 
 __all__ = ["AdamW", "Plan", "Record", "clip_to_norm", "repeated_segments", "train", "warmup_cosine"]
 
@@ -126,7 +126,7 @@ def train(
     Examples
     --------
     >>> config = StackConfig(vocab_size=5, n_layers=1, d_model=8, n_heads=2, d_ff=16)
-    >>> from transformer_parts.maths.stack import shapes
+    >>> from transformer_parts.maths.decoder import shapes
     >>> weights = {name: np.full(shape, 0.1) for name, shape in shapes(config).items()}
     >>> plan = Plan(steps=3, batch_size=2, length=8, warmup_steps=2)
     >>> [f"{record.step} {record.learning_rate:.4f}" for record in train(weights, config, plan)]

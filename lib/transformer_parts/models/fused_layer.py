@@ -1,5 +1,6 @@
 """A decoder layer whose queries, keys and values come of one matrix product, and gate and up of another."""
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from transformer_parts.maths import require
 from transformer_parts.maths.decoder import DecoderLayer
+from transformer_parts.maths.decoder.layer import linear
 
 _JOINED = ("w_q", "w_k", "w_v"), ("w_gate", "w_up")
 
@@ -64,14 +66,11 @@ class FusedLayer(DecoderLayer):
             }
         return cls(**{name: _by_rows(value) for name, value in weights.items()})
 
-    def _query_key_value(self, normed: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-        query, key = self.w_q.shape[1], self.w_k.shape[1]
-        joined = normed @ self.w_qkv
-        return joined[..., :query], joined[..., query : query + key], joined[..., query + key :]
-
-    def _gate_and_up(self, normed: NDArray) -> tuple[NDArray, NDArray]:
-        joined = normed @ self.w_gate_up
-        return joined[..., : self.w_gate.shape[1]], joined[..., self.w_gate.shape[1] :]
+    def products(self, x: NDArray, *names: str) -> list[NDArray]:
+        """Return the products of one joined matrix, which are all that a layer asks for."""
+        joined = linear(x, self.w_qkv if names == _JOINED[0] else self.w_gate_up)
+        stops = list(itertools.accumulate(self.weights[name].shape[1] for name in names))
+        return [joined[..., start:stop] for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 def _by_rows(value: object) -> object:

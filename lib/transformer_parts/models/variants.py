@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths.activations import relu
 from transformer_parts.maths.context_extension import ScaledRope
+from transformer_parts.maths.decoder.steps import Note, pass_on
 from transformer_parts.maths.norms import layer_norm
 from transformer_parts.models.fused_layer import FusedLayer
 from transformer_parts.models.smollm2 import SmolLM2
@@ -72,17 +73,17 @@ BROKEN: Mapping[str, Callable[[SmolLM2], SmolLM2]] = MappingProxyType(
 
 
 class _LayerNormed(FusedLayer):
-    def _norm(self, x: NDArray, weight: NDArray) -> NDArray:
-        return layer_norm(x, weight, eps=self.eps)
+    def norm(self, name: str, x: NDArray, note: Note = pass_on) -> NDArray:
+        return layer_norm(x, self.weights[name], eps=self.eps)
 
 
 class _ReluGated(FusedLayer):
-    def _activate(self, gate: NDArray) -> NDArray:
+    def activate(self, gate: NDArray) -> NDArray:
         return relu(gate)
 
 
 class _Ungated(FusedLayer):
-    def _activate(self, gate: NDArray) -> NDArray:
+    def activate(self, gate: NDArray) -> NDArray:
         return np.ones_like(gate)
 
 

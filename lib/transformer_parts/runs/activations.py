@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from transformer_parts.maths import require
 from transformer_parts.maths.cross_entropy import NOT_COUNTED
+from transformer_parts.maths.decoder import StackConfig
 from transformer_parts.maths.initialization import initial_weights
-from transformer_parts.maths.stack import StackConfig
 from transformer_parts.maths.training import Plan, train
 from transformer_parts.runs import recorded
 

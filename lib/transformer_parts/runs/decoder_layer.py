@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer_parts.maths.cross_entropy import log_softmax
+from transformer_parts.maths.decoder import StackConfig, forward
 from transformer_parts.maths.initialization import initial_weights
-from transformer_parts.maths.stack import StackConfig, forward
 from transformer_parts.maths.training import Plan, repeated_segments, train
 from transformer_parts.runs import recorded
 

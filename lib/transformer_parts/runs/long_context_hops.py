@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer_parts.maths import require
+from transformer_parts.maths.decoder import StackConfig, forward
 from transformer_parts.maths.initialization import initial_weights
-from transformer_parts.maths.stack import StackConfig, forward
 from transformer_parts.maths.training import Batches, Plan, repeated_segments, train
 from transformer_parts.runs import recorded
 

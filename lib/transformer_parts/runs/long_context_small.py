@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from transformer_parts.maths import context_extension, require, rope
 from transformer_parts.maths.context_extension import ScaledRope
+from transformer_parts.maths.decoder import StackConfig, forward
 from transformer_parts.maths.initialization import initial_weights
-from transformer_parts.maths.stack import StackConfig, forward
 from transformer_parts.maths.training import Plan, repeated_segments, train
 from transformer_parts.runs import recorded
 

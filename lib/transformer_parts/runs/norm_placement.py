@@ -9,8 +9,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from transformer_parts.maths.decoder import PLACEMENTS, StackConfig
 from transformer_parts.maths.residual_stream import SCHEMES, FirstPass, first_pass, initialized
-from transformer_parts.maths.stack import PLACEMENTS, StackConfig
 from transformer_parts.maths.training import Plan, repeated_segments, train
 from transformer_parts.runs import recorded
 

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from transformer_parts.maths import require
 from transformer_parts.maths.cross_entropy import cross_entropy
+from transformer_parts.maths.decoder.stack import StackConfig, Weights, forward, layer_numbers, loss_and_gradients
 from transformer_parts.maths.initialization import initial_weights
 from transformer_parts.maths.precision import FORMATS, round_to
-from transformer_parts.maths.stack import StackConfig, Weights, forward, loss_and_gradients
-from transformer_parts.maths.stack_tape import layer_numbers
 from transformer_parts.maths.training import Batches, Plan, Record, clip_to_norm, repeated_segments, train
 from transformer_parts.runs import recorded
 

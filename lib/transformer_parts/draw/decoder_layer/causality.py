@@ -26,7 +26,7 @@ class Moved:
     token: int  # the token that was changed
     layer: int  # after how many layers the channels are shown
     leak: float  # the largest change of an output of the last layer before the token
-    sees: str  # which keys a token may attend to, as in `decoder_walk.VISIBLE`
+    sees: str  # which keys a token may attend to, as in `decoder.VISIBLE`
 
     @property
     def reach(self) -> NDArray:

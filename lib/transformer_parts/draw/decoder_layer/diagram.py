@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from transformer_parts.maths.stack_config import StackConfig
+from transformer_parts.maths.decoder import StackConfig
 
 #: Width and height of a tile, and the place of the first and the distance of the next, in CSS pixels.
 TILE = (54, 27)

@@ -14,8 +14,7 @@ from transformer_parts.draw.artists import CellNumbers, HeatMap, NumberMarks
 from transformer_parts.draw.decoder_layer.diagram import LABEL_DROP, SYMBOLS, TILE, Place, diagram, formula
 from transformer_parts.draw.norms import plain, step_above
 from transformer_parts.draw.view import View
-from transformer_parts.maths.decoder_walk import WalkStep, part_of
-from transformer_parts.maths.stack_config import StackConfig
+from transformer_parts.maths.decoder import StackConfig, Step, part_of
 
 NOW, STREAM = theme.SECOND, theme.FIRST
 
@@ -24,20 +23,20 @@ NOW, STREAM = theme.SECOND, theme.FIRST
 class Walked:
     """A layer's tensors, up to which step they are there, and which part of each is shown."""
 
-    steps: tuple[WalkStep, ...]  # all of them
+    steps: tuple[Step, ...]  # all of them
     at: int  # the present one; those after it are not there yet
     # entry, head: which entry of the batch and which query head are shown; of keys and values, the head that this one
     # reads
     entry: int
     head: int
     config: StackConfig  # sizes and kinds of parts
-    sees: str  # which keys a token may attend to, as in `decoder_walk.VISIBLE`
+    sees: str  # which keys a token may attend to, as in `decoder.VISIBLE`
     parameters: dict[str, int]  # of the layer, by part and in total
     # largest difference of Y from that of the layer with all parts as usual; NaN where there is none to compare
     changed: float
 
     @property
-    def now(self) -> WalkStep:
+    def now(self) -> Step:
         """The present step."""
         return self.steps[self.at]
 
@@ -50,7 +49,7 @@ class Walked:
                 counts[part_of(step.uses[0])] += step.parameters
         return counts
 
-    def shown(self, step: WalkStep) -> NDArray:
+    def shown(self, step: Step) -> NDArray:
         """Return what is shown of a tensor, a matrix with a row for each token."""
         value = step.value[self.entry]
         if value.ndim == 2:

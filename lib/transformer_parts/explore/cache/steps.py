@@ -11,7 +11,7 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.maths import budget
-from transformer_parts.maths.cache import FAULTS, Chunk, Decoding, decode, misplaced, rotation_settings, whole
+from transformer_parts.maths.cache import FAULTS, Chunk, Decoding, decode, misplaced, whole
 from transformer_parts.maths.decoder import DecoderLayer
 from transformer_parts.maths.norms import moments
 
@@ -123,7 +123,7 @@ class CacheSteps(Panel[Steps]):
         start, new = (held - 1, 1) if step else (0, held)
         chunk = Chunk(start, new, pad, layer, n_kv_heads)
         config = budget.DecoderConfig(**self.sizes, n_layers=n_layers, n_kv_heads=n_kv_heads, vocab_size=0)
-        turn = way.turn(held - pad, trained_length, self.sizes["head_dim"], rotation_settings(stack[layer]))
+        turn = way.turn(held - pad, trained_length, self.sizes["head_dim"], stack[layer].config.rotation)
         right_weights = np.pad(wanted.weights[head], (pad, 0))
         return Steps(
             pad=pad,

@@ -9,9 +9,7 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.decoder_layer.walk import MASKS, PLACES, STD
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
-from transformer_parts.maths.decoder_causality import leak, spread
-from transformer_parts.maths.decoder_walk import VISIBLE, random_layer
-from transformer_parts.maths.stack_config import StackConfig
+from transformer_parts.maths.decoder import VISIBLE, StackConfig, leak, random_layer, spread
 
 
 class DecoderCausality(Panel[Moved]):

@@ -9,9 +9,8 @@ from transformer_parts.draw.decoder_layer import NOW, STREAM, DecoderWalkView, W
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
-from transformer_parts.maths.decoder_walk import VISIBLE, parameter_counts, random_layer, walk
+from transformer_parts.maths.decoder import VISIBLE, StackConfig, parameter_counts, random_layer, walk
 from transformer_parts.maths.norms import moments
-from transformer_parts.maths.stack_config import StackConfig
 
 NAMES = MappingProxyType(
     {

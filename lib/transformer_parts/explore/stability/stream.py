@@ -9,6 +9,7 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
+from transformer_parts.maths.decoder import StackConfig
 from transformer_parts.maths.initialization import (
     initial_weights,
     narrowed,
@@ -17,7 +18,6 @@ from transformer_parts.maths.initialization import (
     standard_draws,
 )
 from transformer_parts.maths.stability import stream_variance
-from transformer_parts.maths.stack import StackConfig
 
 DEEPEST = 16
 _SCHEMES = MappingProxyType({_("N(0, std²)"): "normal", _("Xavier"): "xavier", _("Kaiming (√2)"): "kaiming"})

@@ -4,12 +4,10 @@ import numpy as np
 
 from transformer_parts.maths import precision
 from transformer_parts.maths.attention import attention, attention_weights, causal_mask, entropy, scores, softmax
-from transformer_parts.maths.decoder import DecoderLayer
+from transformer_parts.maths.decoder import DecoderLayer, StackConfig, loss_and_gradients
+from transformer_parts.maths.decoder.stack import layer_numbers
 from transformer_parts.maths.initialization import initial_weights, residual_factor
 from transformer_parts.maths.stability import grown_attention, logit_bound
-from transformer_parts.maths.stack import loss_and_gradients
-from transformer_parts.maths.stack_config import StackConfig
-from transformer_parts.maths.stack_tape import layer_numbers
 
 __all__ = [
     "causal_mask_of_a_step",

@@ -1,6 +1,6 @@
 """The KV cache: the buffer, decoding with it, and its classic bugs."""
 
-from transformer_parts.maths.cache.decoding import layer_step, position_ids, rotation_settings, stack_step
+from transformer_parts.maths.cache.decoding import advance, layer_step, position_ids, stack_step
 from transformer_parts.maths.cache.faults import (
     FAULTS,
     LONGER,
@@ -26,13 +26,13 @@ __all__ = [
     "FaultyCache",
     "Glance",
     "KVCache",
+    "advance",
     "decode",
     "head_run",
     "head_whole",
     "layer_step",
     "misplaced",
     "position_ids",
-    "rotation_settings",
     "stack_step",
     "whole",
 ]

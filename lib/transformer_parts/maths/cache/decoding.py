@@ -3,7 +3,8 @@
 Whole-sequence causal attention and decoding token by token, or in chunks, are the same computation in another order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,20 +12,57 @@ from numpy.typing import ArrayLike, NDArray
 from transformer_parts.maths import require, rope
 from transformer_parts.maths.cache.kv_cache import KVCache
 from transformer_parts.maths.decoder import DecoderLayer
+from transformer_parts.maths.decoder.steps import Note, pass_on
 
-__all__ = ["layer_step", "position_ids", "stack_step"]
-
-Note = Callable[[str, str, NDArray], None]
+__all__ = ["advance", "layer_step", "position_ids", "stack_step"]
 
 
-def rotation_settings(layer: DecoderLayer, inv_freq: ArrayLike | None = None) -> dict[str, object]:
-    """Return the keywords of `rope.rotate` by which a layer turns, with other frequencies where they are given."""
-    return {
-        "rope_base": layer.rope_base,
-        "inv_freq": layer.inv_freq if inv_freq is None else inv_freq,
-        "layout": layer.layout,
-        "rotary_dim": layer.rotary_dim,
-    }
+def advance(
+    layer: DecoderLayer,
+    x: NDArray,
+    cache: KVCache,
+    positions: NDArray,
+    *,
+    valid: NDArray | None = None,
+    inv_freq: ArrayLike | None = None,
+    note: Note = pass_on,
+) -> NDArray:
+    """Take one step of decoding: project the new tokens, append them to the cache, attend to all there is.
+
+    The arguments are not checked, and the cache keeps what it took if something fails; `layer_step` sees to both.
+
+    Parameters
+    ----------
+    layer : DecoderLayer
+    x : (…, L, D) ndarray
+        The residual stream of the new tokens.
+    cache : KVCache
+        The layer's own.
+    positions : (L,) or (…, L) ndarray
+    valid : (…, L) ndarray of bool, optional
+    inv_freq : (P,) array_like, optional
+    note : function (name, value), optional
+        All as in `layer_step`.
+
+    Returns
+    -------
+    (…, L, D) ndarray
+
+    Examples
+    --------
+    >>> layer, cache = DecoderLayer.random(d_model=8, n_heads=2, d_ff=16), KVCache()
+    >>> advance(layer, np.ones((3, 8)), cache, np.arange(3)).shape, len(cache)
+    ((3, 8), 3)
+    """
+    query, key, value = layer.project(x, positions if cache.rotated else None, note)
+    cache.append(key, value, positions, valid=valid)
+    if cache.rotated:
+        keys = cache.keys
+    else:  # turned at every reading, by the frequencies of this moment
+        rotation = layer.config.rotation | ({} if inv_freq is None else {"inv_freq": inv_freq})
+        query, keys = rope.rotate(query, positions[..., None, :], **rotation), cache.turned_keys(**rotation)
+    keys, values = (part.astype(query.dtype, copy=False) for part in (keys, cache.values))  # (…, G, S, K)
+    return layer.finish(x, query, keys, values, mask=_mask(cache, query.shape), note=note)
 
 
 def position_ids(valid: ArrayLike, start: ArrayLike = 0.0) -> NDArray[np.float64]:
@@ -66,7 +104,7 @@ def layer_step(
     *,
     valid: ArrayLike | None = None,
     inv_freq: ArrayLike | None = None,
-    note: Note | None = None,
+    note: Note = pass_on,
 ) -> NDArray:
     """Run one decoder layer on new tokens, which see one another causally and all that is in the cache.
 
@@ -84,8 +122,8 @@ def layer_step(
         False marks padding, which the cache remembers: no other token ever attends to it.
     inv_freq : (P,) array_like, optional
         Frequencies of this moment instead of the layer's, for a cache of unrotated keys.
-    note : function (name, axes, value), optional
-        Called with each intermediate tensor, as in `DecoderLayer.project` and `DecoderLayer.attend`.
+    note : function (name, value), optional
+        Called with each intermediate tensor, which it returns, as in a call of the layer.
 
     Returns
     -------
@@ -111,7 +149,8 @@ def layer_step(
     True
     """
     x, positions, valid = _new_tokens(layer, x, cache, positions, valid)
-    return run_checked(layer, x, cache, positions, valid, inv_freq, note)
+    with _all_or_nothing([cache]):
+        return _advance_checked(layer, x, cache, positions, valid, inv_freq, note)
 
 
 def stack_step(
@@ -173,19 +212,35 @@ def stack_step(
     if len(set(map(id, caches))) < len(caches) or len(set(lengths)) > 1:
         raise require.refusal("caches", f"lengths {lengths}", "one length, and a cache of its own for each layer")
     x, positions, valid = _new_tokens(layers[0], x, caches[0], positions, valid)
-    try:
+    with _all_or_nothing(caches):
         for layer, cache in zip(layers, caches, strict=True):
-            x = run_checked(layer, x, cache, positions, valid, inv_freq, None)
+            x = _advance_checked(layer, x, cache, positions, valid, inv_freq, pass_on)
+    return x
+
+
+@contextmanager
+def _all_or_nothing(caches: Sequence[KVCache]) -> Iterator[None]:
+    """Whatever goes wrong inside, no cache has grown."""
+    lengths = [len(cache) for cache in caches]
+    try:
+        yield
     except BaseException:
         for cache, length in zip(caches, lengths, strict=True):
             cache.truncate(length)
         raise
-    return x
+
+
+def _advance_checked(layer: DecoderLayer, x, cache: KVCache, positions, valid, inv_freq, note: Note) -> NDArray:
+    if cache.rotated and inv_freq is not None:
+        raise require.refusal("inv_freq", "frequencies for a cache of rotated keys", "none, or KVCache(rotated=False)")
+    stream = x.astype(require.compute_dtype(x.dtype), copy=False)
+    y = advance(layer, stream, cache, positions, valid=valid, inv_freq=inv_freq, note=note)
+    return y.astype(x.dtype, copy=False)
 
 
 def _new_tokens(layer: DecoderLayer, x, cache: KVCache, positions, valid) -> tuple[NDArray, NDArray, NDArray | None]:
     x = require.array("x", x, min_ndim=2)
-    require.last_axis("x", x, layer.attn_norm.size, "attn_norm")
+    require.last_axis("x", x, layer.config.d_model, "attn_norm")
     rows = x.shape[:-1]
     if valid is not None:
         valid = np.asarray(valid)
@@ -202,46 +257,6 @@ def _new_tokens(layer: DecoderLayer, x, cache: KVCache, positions, valid) -> tup
         require.last_axis("positions", positions, rows[-1], "the L of x")
         require.broadcasts("positions", positions.shape, rows, "the (…, L) of x")
     return x, positions, valid
-
-
-def run_checked(layer: DecoderLayer, x, cache: KVCache, positions, valid, inv_freq, note: Note | None) -> NDArray:
-    """Run a layer on checked new tokens; whatever goes wrong, the cache is as it was."""
-    if cache.rotated and inv_freq is not None:
-        raise require.refusal("inv_freq", "frequencies for a cache of rotated keys", "none, or KVCache(rotated=False)")
-    length = len(cache)
-    stream = x.astype(require.compute_dtype(x.dtype), copy=False)
-    noted = {} if note is None else {"note": note}
-    try:
-        if cache.rotated:
-            query, key, value = layer.project(stream, positions, **noted)
-            cache.append(key, value, positions, valid=valid)
-            keys = cache.keys
-        else:
-            query, key, value = _project_unrotated(layer, stream, positions, note)
-            cache.append(key, value, positions, valid=valid)
-            turn = rotation_settings(layer, inv_freq)
-            query = rope.rotate(query, positions[..., None, :], **turn)
-            keys = cache.turned_keys(**turn)
-        keys, values = (part.astype(query.dtype, copy=False) for part in (keys, cache.values))
-        u = stream + layer.attend(query, keys, values, mask=_mask(cache, query.shape), **noted)
-        y = u + layer.feed_forward(u, **noted)
-    except BaseException:
-        cache.truncate(length)
-        raise
-    return y.astype(x.dtype, copy=False)
-
-
-def _project_unrotated(layer: DecoderLayer, stream: NDArray, positions: NDArray, note: Note | None):
-    """Return queries, keys and values before the rotation, which `project` notes on its way."""
-    parts = {}
-
-    def keep(name: str, axes: str, value: NDArray) -> None:
-        parts[name] = value
-        if note is not None and not name.endswith("_rotated"):
-            note(name, axes, value)
-
-    layer.project(stream, positions, keep)
-    return parts["q"], parts["k"], parts["v"]
 
 
 def _mask(cache: KVCache, shape: tuple[int, ...]) -> NDArray[np.bool_] | None:

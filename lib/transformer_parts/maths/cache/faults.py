@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require, rope
 from transformer_parts.maths.attention import attention_weights
-from transformer_parts.maths.cache.decoding import rotation_settings
 from transformer_parts.maths.cache.kv_cache import KVCache
 from transformer_parts.maths.context_extension import dynamic_ntk
 from transformer_parts.maths.decoder import DecoderLayer
@@ -344,19 +343,15 @@ def decode(
     way = FAULTS[require.one_of("fault", fault, FAULTS)]
     trained_length = require.integer("trained_length", trained_length)
     caches = [
-        FaultyCache(way, pad=pad, trained_length=trained_length, layer=i, settings=rotation_settings(each))
+        FaultyCache(way, pad=pad, trained_length=trained_length, layer=i, settings=each.config.rotation)
         for i, each in enumerate(layers)
     ]
     outputs, seen = [], []
     for start, stop in steps_of(pad + prompt, len(x)):
         stream = x[start:stop]
         for i, (each, cache) in enumerate(zip(layers, caches, strict=True)):
-            parts = {}
-            each.project(stream, np.zeros(stop - start), lambda name, _, part, parts=parts: parts.update({name: part}))
-            query, keys, values, mask = cache.take(parts["q"], parts["k"], parts["v"])
-            whole_mask = np.broadcast_to(mask, (each.n_heads, *mask.shape))
-            u = stream + each.attend(query, keys, values, mask=whole_mask)
-            stream = u + each.feed_forward(u)
+            query, keys, values, mask = cache.take(*each.project(stream))
+            stream = each.finish(stream, query, keys, values, mask=np.broadcast_to(mask, (each.n_heads, *mask.shape)))
             if i == layer:
                 seen.append(glance_at(query, keys, mask, each.scale))
         outputs.append(stream[-1])
@@ -404,7 +399,7 @@ def whole(
     passes = [(range(prompt, together + 1), layers)] if together >= prompt else []
     for length in range(max(prompt, together + 1), len(x) + 1):
         way = FAULTS["base changed, unrotated keys"]
-        turns = [way.turn(length, trained_length, each.head_dim, rotation_settings(each)) for each in layers]
+        turns = [way.turn(length, trained_length, each.head_dim, each.config.rotation) for each in layers]
         scaled = [dataclasses.replace(each, inv_freq=t["inv_freq"]) for each, t in zip(layers, turns, strict=True)]
         passes.append((range(length, length + 1), scaled))
     outputs, seen = [], []

@@ -1,17 +1,22 @@
-"""The whole decoder: each kind against PyTorch, its gradients against central differences, and its laws."""
+"""The whole decoder: each kind against PyTorch, gradients against central differences, its laws and its config."""
 
+import dataclasses
+import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from transformer_parts.maths.decoder import DecoderLayer
-from transformer_parts.maths.gradients_layer import layer_backward
-from transformer_parts.maths.norms import rms_norm
-from transformer_parts.maths.stack import (
+from transformer_parts.maths import norm_placement, rope
+from transformer_parts.maths.budget import count
+from transformer_parts.maths.context_extension import position_interpolation
+from transformer_parts.maths.decoder import (
     FFN_KINDS,
     PLACEMENTS,
+    DecoderLayer,
+    Layer,
     StackConfig,
     backward,
     forward,
@@ -20,7 +25,9 @@ from transformer_parts.maths.stack import (
     loss_and_gradients,
     shapes,
 )
-from transformer_parts.maths.stack_layer import layer_forward
+from transformer_parts.maths.decoder.layer_gradients import layer_backward, layer_forward
+from transformer_parts.maths.decoder.steps import pass_on
+from transformer_parts.maths.norms import rms_norm
 
 SIZES = {"vocab_size": 11, "n_layers": 2, "d_model": 10, "n_heads": 4, "n_kv_heads": 2, "head_dim": 6, "d_ff": 7}
 
@@ -33,6 +40,9 @@ KINDS = [
     {"rope_base": 50.0, "n_kv_heads": 1},
     {"n_kv_heads": 4, "n_layers": 3},
     {"placement": "deepnorm", "alpha": 3.0, "n_layers": 1},
+    {"inv_freq": (0.5, 0.3, 0.01), "layout": "split"},
+    {"rotary_dim": 4, "scale": 0.7},
+    {"rotary_dim": 4, "layout": "split"},
 ]
 
 
@@ -101,10 +111,14 @@ def in_torch(torch, w, tokens, config):
     def turned(x):
         if config.rope_base is None:
             return x
-        frequencies = config.rope_base ** (-torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim)
+        width = config.rotary_dim or config.head_dim
+        frequencies = config.rope_base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+        frequencies = frequencies if config.inv_freq is None else torch.tensor(config.inv_freq, dtype=torch.float64)
         angle = torch.arange(x.shape[-2], dtype=torch.float64)[:, None] * frequencies
-        pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-        return torch.view_as_real(pairs * torch.polar(torch.ones_like(angle), angle)).flatten(-2)
+        pairs, axis = ((-1, 2), -1) if config.layout == "interleaved" else ((2, -1), -2)
+        a, b = x[..., :width].unflatten(-1, pairs).unbind(axis)
+        turned = (a * angle.cos() - b * angle.sin(), a * angle.sin() + b * angle.cos())
+        return torch.cat([torch.stack(turned, axis).flatten(-2), x[..., width:]], -1)
 
     def attention(at, x):
         heads = [(x @ w[f"{at}w_{n}"]).unflatten(-1, (-1, config.head_dim)).transpose(1, 2) for n in "qkv"]
@@ -112,7 +126,9 @@ def in_torch(torch, w, tokens, config):
         if config.qk_norm:
             query, key = norm(f"{at}q_norm", query), norm(f"{at}k_norm", key)
         query, key = turned(query), turned(key)
-        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
+        mixed = functional.scaled_dot_product_attention(
+            query, key, value, is_causal=True, enable_gqa=True, scale=config.scale
+        )
         return mixed.transpose(1, 2).flatten(-2) @ w[f"{at}w_o"]
 
     def feed_forward(at, x):
@@ -145,6 +161,26 @@ def test_the_stack_is_a_chain_of_decoder_layers(rng):
         x = layer(x)
     wanted = rms_norm(x, weights["final_norm"], 1e-4) @ weights["embedding"].T
     assert_allclose(forward(weights, tokens, config)[0], wanted, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_branches_are_placed_by_the_formulas_of_norm_placement(rng, placement):
+    config, weights, _, _ = a_decoder(rng, placement=placement)
+    layer, x, matrix = Layer(layer_weights(weights, 0), config), rng.normal(size=(5, 10)), rng.normal(size=(10, 10))
+
+    def branch(x):
+        return x @ matrix
+
+    for name in ("attn", "ffn"):
+        norm, outer = (lambda x, end=end, name=name: layer.norm(f"{name}_norm{end}", x) for end in ("", "_out"))
+        formula, arguments = {
+            "pre": (norm_placement.pre_norm, (norm,)),
+            "post": (norm_placement.post_norm, (norm,)),
+            "sandwich": (norm_placement.sandwich_norm, (norm, outer)),
+            "deepnorm": (norm_placement.deep_norm, (norm, config.alpha)),
+        }[placement]
+        got = layer.add(name, x, branch(layer.read(name, x, pass_on)), pass_on)
+        assert_array_equal(got, formula(x, branch, *arguments))
 
 
 @pytest.mark.parametrize("placement", PLACEMENTS)
@@ -252,3 +288,92 @@ def test_tokens_and_targets_that_do_not_fit_are_refused(rng):
     for bad in (targets[:, :3], targets + 11, targets * 0 - 1):
         with pytest.raises(ValueError, match=r"^targets: got .*, want "):
             loss_and_gradients(weights, tokens, bad, config)
+
+
+def test_the_frequencies_of_the_base_change_nothing(rng):
+    base, weights, tokens, _ = a_decoder(rng)
+    same = replace(base, inv_freq=tuple(rope.inv_freq(6).tolist()))
+    np.testing.assert_array_equal(forward(weights, tokens, same)[0], forward(weights, tokens, base)[0])
+
+
+def test_interpolated_by_2_every_second_token_stands_where_the_trained_one_stood(rng):
+    base, weights, _, _ = a_decoder(rng)
+    weights = {name: w for name, w in weights.items() if not name.startswith("layers.1.")}
+    half = replace(base, inv_freq=tuple(position_interpolation(6, 2).inv_freq.tolist()), n_layers=1)
+    one = replace(base, n_layers=1)
+    tokens = rng.integers(0, 11, 4)
+    apart = np.stack([tokens, tokens], axis=-1).ravel()
+    stretched, plain = (
+        forward(weights, ids[None], config)[1].layers[0] for config, ids in ((half, apart), (one, tokens))
+    )
+    np.testing.assert_allclose(stretched["query"][..., ::2, :], plain["query"], atol=1e-12)
+    np.testing.assert_allclose(stretched["key"][..., ::2, :], plain["key"], atol=1e-12)
+
+
+WIDE = {"vocab_size": 7, "n_layers": 3, "d_model": 12, "n_heads": 6, "n_kv_heads": 3, "head_dim": 10, "d_ff": 17}
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_the_shapes_hold_as_many_parameters_as_the_budget_counts(placement):
+    """`budget.parameters.count` is held to published models elsewhere; it knows nothing of `shapes`."""
+    for norm, qk_norm, tied, ffn in itertools.product(("rms", "layer"), (True, False), (True, False), FFN_KINDS):
+        config = StackConfig(**WIDE, placement=placement, norm=norm, qk_norm=qk_norm, tied=tied, ffn=ffn)
+        assert sum(math.prod(shape) for shape in shapes(config).values()) == count(config.budget).total
+
+
+def test_what_follows_is_filled_in():
+    config = StackConfig(vocab_size=5, n_layers=8, d_model=12, n_heads=3, d_ff=16, placement="deepnorm")
+    assert (config.n_kv_heads, config.head_dim, config.alpha, config.final_norm) == (3, 4, 2.0, False)
+    assert dataclasses.replace(config, alpha=1.5).alpha == 1.5
+    assert dataclasses.replace(config, d_model=24).head_dim == 4  # kept, as its notes say, unless it is taken back
+    deeper = dataclasses.replace(config, d_model=24, head_dim=None, n_layers=128, alpha=None)
+    assert (deeper.head_dim, deeper.alpha) == (8, 4.0)
+
+
+def test_names_by_kind():
+    def last(**kind):
+        return {name.split(".")[-1] for name in shapes(StackConfig(**WIDE, **kind))}
+
+    assert last() - last(placement="post") == {"final_norm"}
+    assert last(placement="sandwich") - last() == {"attn_norm_out", "ffn_norm_out"}
+    assert last(qk_norm=True) - last() == {"q_norm", "k_norm"}
+    assert last(tied=False) - last() == {"head"}
+    assert last(norm="layer") - last() == {"attn_norm_bias", "ffn_norm_bias", "final_norm_bias"}
+    assert last(ffn="relu") ^ last() == {"w_gate", "w_up", "w_down", "w_in", "w_out"}
+    assert last(rope_base=None) == last()
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        ({"vocab_size": 0}, "vocab_size"),
+        ({"n_layers": 0}, "n_layers"),
+        ({"n_layers": 2.0}, "n_layers"),
+        ({"d_model": -1}, "d_model"),
+        ({"n_kv_heads": 4}, "n_kv_heads"),
+        ({"head_dim": 5}, "head_dim"),
+        ({"d_ff": True}, "d_ff"),
+        ({"ffn": "tanh"}, "ffn"),
+        ({"norm": "batch"}, "norm"),
+        ({"placement": "middle"}, "placement"),
+        ({"rope_base": 0.0}, "rope_base"),
+        ({"qk_norm": 1}, "qk_norm"),
+        ({"tied": "yes"}, "tied"),
+        ({"layout": "halves"}, "layout"),
+        ({"rotary_dim": 12}, "rotary_dim"),
+        ({"scale": math.inf}, "scale"),
+        ({"inv_freq": (1.0, 0.5)}, "inv_freq"),
+        ({"inv_freq": (1.0, 0.5, 0.3, 0.2, np.nan)}, "inv_freq"),
+        ({"inv_freq": (1.0, 0.5, 0.3, 0.2, 0.1), "rope_base": None}, "inv_freq"),
+        ({"eps": 0.0}, "eps"),
+        ({"alpha": 2.0}, "alpha"),
+        ({"alpha": 0.0, "placement": "deepnorm"}, "alpha"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(change, name):
+    with pytest.raises(ValueError, match=f"^{name}: got .*, want "):
+        StackConfig(**(WIDE | change))
+
+
+def test_an_odd_head_is_allowed_where_nothing_turns_it():
+    assert StackConfig(**(WIDE | {"head_dim": 5, "rope_base": None})).head_dim == 5

@@ -4,37 +4,112 @@ Parameters are one flat mapping from the names of `shapes` to arrays, and so are
 """
 
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
-from transformer_parts.maths.cross_entropy import cross_entropy
-from transformer_parts.maths.gradients import cross_entropy_backward, embedding_backward, linear_backward
-from transformer_parts.maths.gradients_layer import layer_backward, normalized_backward
-from transformer_parts.maths.stack_config import FFN_KINDS, PLACEMENTS, RESIDUAL_PROJECTIONS, StackConfig, shapes
-from transformer_parts.maths.stack_layer import layer_forward, normalized
-from transformer_parts.maths.stack_tape import Gradients, Pass, Tape
+from transformer_parts.maths.attention import entropy, scores
+from transformer_parts.maths.cross_entropy import cross_entropy, cross_entropy_backward
+from transformer_parts.maths.decoder.config import StackConfig, layer_weights, shapes
+from transformer_parts.maths.decoder.layer import normalized
+from transformer_parts.maths.decoder.layer_gradients import layer_backward, layer_forward, normalized_backward
+from transformer_parts.maths.gradients import embedding_backward, linear_backward
 
 __all__ = [
-    "FFN_KINDS",
-    "PLACEMENTS",
-    "RESIDUAL_PROJECTIONS",
     "Gradients",
+    "LayerNumbers",
     "Pass",
-    "StackConfig",
     "Tape",
     "backward",
     "forward",
-    "layer_weights",
+    "layer_numbers",
     "loss",
     "loss_and_gradients",
-    "shapes",
 ]
 
 Weights = Mapping[str, NDArray]
-Value = TypeVar("Value")
+
+
+class Tape(NamedTuple):
+    """What a forward pass kept.
+
+    Attributes
+    ----------
+    tokens : (..., L) ndarray of int
+    streams : tuple of (..., L, D) ndarrays
+        The residual stream before the first layer, and after each: n_layers + 1 of them.
+    layers : tuple of dict
+        What `layer_gradients.layer_forward` kept of each layer: queries, keys, attention weights, gates.
+    output : (..., L, D) ndarray
+        What the head reads: the last stream, after the final norm where there is one.
+    """
+
+    tokens: NDArray
+    streams: tuple[NDArray, ...]
+    layers: tuple[dict[str, NDArray], ...]
+    output: NDArray
+
+
+class Gradients(NamedTuple):
+    """What a backward pass found.
+
+    Attributes
+    ----------
+    weights : dict of str to ndarray
+        The loss's gradient with respect to each parameter, by its name.
+    streams : tuple of (..., L, D) ndarrays
+        With respect to each of the tape's streams.
+    """
+
+    weights: dict[str, NDArray]
+    streams: tuple[NDArray, ...]
+
+
+class Pass(NamedTuple):
+    """One pass forward and backward.
+
+    Attributes
+    ----------
+    loss : float
+        Mean cross-entropy of the targets that count, in nats.
+    gradients : dict of str to ndarray
+        By the parameters' names.
+    tape : Tape
+        What the forward pass kept.
+    stream_gradients : tuple of (..., L, D) ndarrays
+        With respect to the residual stream before the first layer and after each.
+    """
+
+    loss: float
+    gradients: dict[str, NDArray]
+    tape: Tape
+    stream_gradients: tuple[NDArray, ...]
+
+
+class LayerNumbers(NamedTuple):
+    """Numbers of one pass, by layer.
+
+    Attributes
+    ----------
+    activation_rms : (n_layers + 1,) ndarray
+        Root mean square of the residual stream before the first layer and after each.
+    stream_gradient : (n_layers + 1,) ndarray
+        Norm of the loss's gradient with respect to each of these streams.
+    weight_gradient : (n_layers,) ndarray
+        Norm of the gradient of all parameters of a layer together.
+    largest_score : (n_layers,) ndarray
+        Largest size of an attention score that a query may attend to, after scaling.
+    entropy : (n_layers,) ndarray
+        Mean entropy of the attention weights over heads and queries, in nats.
+    """
+
+    activation_rms: NDArray
+    stream_gradient: NDArray
+    weight_gradient: NDArray
+    largest_score: NDArray
+    entropy: NDArray
 
 
 def forward(weights: Weights, tokens: ArrayLike, config: StackConfig) -> tuple[NDArray, Tape]:
@@ -145,7 +220,7 @@ def loss(weights: Weights, tokens: ArrayLike, targets: ArrayLike, config: StackC
     weights : mapping of str to ndarray
         As for `forward`.
     tokens, targets : array_like of int, shape (..., L)
-        What is read, and what should be foretold at each position: the next token, or −1 where nothing counts.
+        What is read, and what should be predicted at each position: the next token, or −1 where nothing counts.
     config : StackConfig
         Sizes and kinds.
 
@@ -192,27 +267,55 @@ def loss_and_gradients(weights: Weights, tokens: ArrayLike, targets: ArrayLike, 
     return Pass(cross_entropy(logits, targets), found.weights, tape, found.streams)
 
 
-def layer_weights(weights: Mapping[str, Value], layer: int) -> dict[str, Value]:
-    """Return one layer's own parameters, by their names without ``layers.i.``.
+def layer_numbers(found: Pass) -> LayerNumbers:
+    """Return the numbers to watch of a pass forward and backward.
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        A decoder's parameters, or whatever else stands by their names, such as `shapes`.
-    layer : int
-        From 0.
+    found : Pass
+        What `loss_and_gradients` returned.
 
     Returns
     -------
-    dict of str to ndarray
+    LayerNumbers
+        In float64.
 
     Examples
     --------
-    >>> list(layer_weights({"embedding": np.ones((3, 2)), "layers.1.w_q": np.ones((2, 2))}, 1))
-    ['w_q']
+    >>> config = StackConfig(vocab_size=5, n_layers=2, d_model=8, n_heads=2, d_ff=16)
+    >>> weights = {name: np.full(shape, 0.1) for name, shape in shapes(config).items()}
+    >>> numbers = layer_numbers(loss_and_gradients(weights, [[1, 1]], [[2, 3]], config))
+    >>> numbers.activation_rms[0].round(6), numbers.entropy.round(4).tolist()  # (0 + ln 2)/2: equal scores
+    (np.float64(0.1), [0.3466, 0.3466])
     """
-    prefix = f"layers.{layer}."
-    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+    tape, gradients = found.tape, found.gradients
+    of_layers = [
+        [g for name, g in gradients.items() if name.startswith(f"layers.{i}.")] for i in range(len(tape.layers))
+    ]
+    largest = [_largest_score(kept["query"], kept["key"]) for kept in tape.layers]
+    return LayerNumbers(
+        activation_rms=np.array([rms(x) for x in tape.streams]),
+        stream_gradient=np.array([norm_of([g]) for g in found.stream_gradients]),
+        weight_gradient=np.array([norm_of(gs) for gs in of_layers]),
+        largest_score=np.array(largest),
+        entropy=np.array([np.mean(entropy(kept["weights"]), dtype=np.float64) for kept in tape.layers]),
+    )
+
+
+def rms(x: NDArray) -> float:
+    """Return the root mean square of all entries, of any shape."""
+    return norm_of([x]) / np.sqrt(x.size).item()
+
+
+def norm_of(arrays: list[NDArray]) -> float:
+    """Return the Euclidean norm of all entries of all arrays, as one vector; squares are summed in float64."""
+    flat = (x.astype(np.float64, copy=False).ravel() for x in arrays)
+    return float(np.sqrt(sum(np.dot(x, x) for x in flat)))
+
+
+def _largest_score(query: NDArray, key: NDArray) -> float:
+    size = np.abs(scores(query, key))
+    return float(np.max(size, where=np.tri(*size.shape[-2:], dtype=bool), initial=0.0))
 
 
 def _head(weights: Weights, config: StackConfig) -> NDArray:

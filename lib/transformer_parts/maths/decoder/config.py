@@ -1,21 +1,38 @@
-"""What a decoder of any depth is made of, and the names and shapes of its parameters."""
+"""What a decoder of any depth is made of, the names and shapes of its parameters, and one layer drawn at random."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from transformer_parts.maths import require, rope
 from transformer_parts.maths.budget import DecoderConfig
 from transformer_parts.maths.feedforward import GLU_FAMILY
 from transformer_parts.maths.norm_placement import deepnorm_alpha_beta
 
-__all__ = ["FFN_KINDS", "PLACEMENTS", "RESIDUAL_PROJECTIONS", "StackConfig", "shapes"]
+__all__ = [
+    "FFN_KINDS",
+    "PLACEMENTS",
+    "RESIDUAL_PROJECTIONS",
+    "StackConfig",
+    "parameter_counts",
+    "random_layer",
+    "shapes",
+]
+
+Value = TypeVar("Value")
 
 PLAIN_FFN = ("relu", "gelu", "gelu_tanh", "silu")
 FFN_KINDS = (*PLAIN_FFN, *GLU_FAMILY)
 """Feed-forward layers: two matrices with an activation between them, or three with a gate."""
 
 PLACEMENTS = ("pre", "post", "sandwich", "deepnorm")
-"""Where the norms of a layer stand; `residual` has the formulas."""
+"""Where the norms of a layer stand; `norm_placement` has the formulas."""
 
 RESIDUAL_PROJECTIONS = ("w_o", "w_down", "w_out")
 """The last matrix of each branch, by the last part of its name: what writes to the residual stream."""
@@ -57,6 +74,12 @@ class StackConfig:
     inv_freq : tuple of float, optional
         RoPE's frequencies in radians per position, one for each pair of a head, instead of those of `rope_base`: the
         ones of `context_extension`, say.
+    layout : {"interleaved", "split"}
+        Which channels of a head make a pair that RoPE turns.
+    rotary_dim : int, optional
+        Turn only so many channels of a head.
+    scale : float, optional
+        Of the attention scores; 1/√K if not given.
     qk_norm : bool
         A norm of the same kind over each head's queries and keys, its gain shared by the heads, before RoPE.
     tied : bool
@@ -68,12 +91,6 @@ class StackConfig:
         looking at the answer.
     alpha : float, optional
         DeepNorm's α.  Default: the one for the depth, `norm_placement.deepnorm_alpha_beta`.
-
-    Raises
-    ------
-    ValueError
-        For a size that is not an integer in its range, heads that don't divide, an odd head_dim under RoPE, an
-        unknown kind, or an `alpha` where there is no DeepNorm.
 
     Notes
     -----
@@ -102,6 +119,9 @@ class StackConfig:
     placement: str = "pre"
     rope_base: float | None = 10000.0
     inv_freq: tuple[float, ...] | None = None
+    layout: str = "interleaved"
+    rotary_dim: int | None = None
+    scale: float | None = None
     qk_norm: bool = False
     tied: bool = True
     eps: float = 1e-5
@@ -121,14 +141,17 @@ class StackConfig:
         checked["qk_norm"], checked["tied"] = sizes.qk_norm, sizes.tied
         checked["causal"] = require.boolean("causal", self.causal)
         checked["eps"] = require.number("eps", self.eps, above=0)
+        checked["layout"] = require.one_of("layout", self.layout, rope.LAYOUTS)
+        if self.scale is not None:
+            checked["scale"] = require.number("scale", self.scale)
         if self.rope_base is not None:
             checked["rope_base"] = require.number("rope_base", self.rope_base, above=0)
             require.integer("head_dim", sizes.head_dim, minimum=2, multiple_of=2)
-        if self.inv_freq is not None:
-            if self.rope_base is None:
-                raise require.refusal("inv_freq", "frequencies without RoPE", "a rope_base, or None")
-            frequencies = rope.frequencies_for(sizes.head_dim, checked["rope_base"], self.inv_freq, None)
-            checked["inv_freq"] = tuple(frequencies.tolist())
+            frequencies = rope.frequencies_for(sizes.head_dim, self.rope_base, self.inv_freq, self.rotary_dim)
+            if self.inv_freq is not None:
+                checked["inv_freq"] = tuple(frequencies.tolist())
+        elif self.inv_freq is not None:
+            raise require.refusal("inv_freq", "frequencies without RoPE", "a rope_base, or None")
         if self.placement == "deepnorm":
             by_depth = deepnorm_alpha_beta(sizes.n_layers).alpha
             checked["alpha"] = by_depth if self.alpha is None else require.number("alpha", self.alpha, above=0)
@@ -146,6 +169,14 @@ class StackConfig:
     def final_norm(self) -> bool:
         """Whether a norm stands before the head: where the last layer does not end in one."""
         return self.placement in ("pre", "sandwich")
+
+    @cached_property
+    def rotation(self) -> Mapping[str, object]:
+        """The keywords of `rope.rotate` by which queries and keys are turned, with the frequencies made."""
+        frequencies = rope.frequencies_for(self.head_dim, self.rope_base, self.inv_freq, self.rotary_dim)
+        frequencies.flags.writeable = False
+        settings = {"rope_base": self.rope_base, "layout": self.layout, "rotary_dim": self.rotary_dim}
+        return MappingProxyType(settings | {"inv_freq": frequencies})
 
     @property
     def budget(self) -> DecoderConfig:
@@ -203,28 +234,121 @@ def shapes(config: StackConfig) -> dict[str, tuple[int, ...]]:
     layers.0.w_down (16, 8)
     final_norm (8,)
     """
+    found = {"embedding": (config.vocab_size, config.d_model)}
+    for i in range(config.n_layers):
+        found |= {f"layers.{i}.{name}": shape for name, shape in layer_shapes(config).items()}
+    if config.final_norm:
+        found |= _norm(config, "final_norm", config.d_model)
+    if not config.tied:
+        found["head"] = (config.d_model, config.vocab_size)
+    return found
+
+
+def layer_shapes(config: StackConfig) -> dict[str, tuple[int, ...]]:
+    """Return the name and shape of every weight of one layer: those of `shapes` without ``layers.i.``."""
     c = config
     width, queries, keys = c.d_model, c.n_heads * c.head_dim, c.n_kv_heads * c.head_dim
 
-    def norm(name: str, size: int = width) -> dict[str, tuple[int, ...]]:
-        return {name: (size,)} | ({f"{name}_bias": (size,)} if c.norm == "layer" else {})
-
     def norms(branch: str) -> dict[str, tuple[int, ...]]:
-        return {name: size for end in _NORMS[c.placement] for name, size in norm(f"{branch}{end}").items()}
+        return {name: size for end in _NORMS[c.placement] for name, size in _norm(c, f"{branch}{end}", width).items()}
 
     layer = norms("attn") | {"w_q": (width, queries), "w_k": (width, keys), "w_v": (width, keys)}
     if c.qk_norm:
-        layer |= norm("q_norm", c.head_dim) | norm("k_norm", c.head_dim)
+        layer |= _norm(c, "q_norm", c.head_dim) | _norm(c, "k_norm", c.head_dim)
     layer |= {"w_o": (queries, width)} | norms("ffn")
     if c.gated:
-        layer |= {"w_gate": (width, c.d_ff), "w_up": (width, c.d_ff), "w_down": (c.d_ff, width)}
-    else:
-        layer |= {"w_in": (width, c.d_ff), "w_out": (c.d_ff, width)}
-    found = {"embedding": (c.vocab_size, width)}
-    for i in range(c.n_layers):
-        found |= {f"layers.{i}.{name}": shape for name, shape in layer.items()}
-    if c.final_norm:
-        found |= norm("final_norm")
-    if not c.tied:
-        found["head"] = (width, c.vocab_size)
-    return found
+        return layer | {"w_gate": (width, c.d_ff), "w_up": (width, c.d_ff), "w_down": (c.d_ff, width)}
+    return layer | {"w_in": (width, c.d_ff), "w_out": (c.d_ff, width)}
+
+
+def _norm(config: StackConfig, name: str, size: int) -> dict[str, tuple[int, ...]]:
+    return {name: (size,)} | ({f"{name}_bias": (size,)} if config.norm == "layer" else {})
+
+
+def layer_weights(weights: Mapping[str, Value], layer: int) -> dict[str, Value]:
+    """Return what stands by one layer's names in a decoder's weights or gradients, without ``layers.i.``."""
+    prefix = f"layers.{layer}."
+    return {name.removeprefix(prefix): value for name, value in weights.items() if name.startswith(prefix)}
+
+
+def part_of(name: str) -> str:
+    """Return the part of a layer that a weight belongs to: "attention", "ffn" or "norms"."""
+    if "norm" in name:
+        return "norms"
+    return "attention" if name in ("w_q", "w_k", "w_v", "w_o") else "ffn"
+
+
+def parameter_counts(config: StackConfig) -> dict[str, int]:
+    """Return how many parameters each part of one layer has, and their total.
+
+    Parameters
+    ----------
+    config : StackConfig
+        Sizes and kinds.
+
+    Returns
+    -------
+    dict
+        attention (4·D² where H·K = G·K = D), ffn (3·D·F with a gate), norms (2·D; biases of LayerNorm with them) and
+        total.  Embeddings, the final norm and the head belong to the model, not to a layer.
+
+    Examples
+    --------
+    >>> parameter_counts(StackConfig(vocab_size=5, n_layers=1, d_model=8, n_heads=2, d_ff=16))
+    {'attention': 256, 'ffn': 384, 'norms': 16, 'total': 656}
+    """
+    counts = {"attention": 0, "ffn": 0, "norms": 0}
+    for name, size in layer_shapes(config).items():
+        counts[part_of(name)] += math.prod(size)
+    return counts | {"total": sum(counts.values())}
+
+
+def random_layer(
+    config: StackConfig,
+    *,
+    std: float = 0.02,
+    seed: int | np.random.Generator = 0,
+    dtype: DTypeLike = np.float64,
+) -> dict[str, NDArray]:
+    """Return one layer's weights from N(0, std²), with gains of 1 and biases of 0.
+
+    Parameters
+    ----------
+    config : StackConfig
+        Sizes and kinds.
+    std : float
+        Standard deviation.
+    seed : int or numpy Generator
+        A Generator draws the matrices one after the other.  With an integer each matrix has a stream of random
+        numbers of its own, so that exchanging one part leaves the weights of all others as they were.
+    dtype : dtype
+        A floating one.
+
+    Returns
+    -------
+    dict of str to ndarray
+        By the names of `layer_shapes`.
+
+    References
+    ----------
+    Radford et al., "Improving Language Understanding by Generative Pre-Training", 2018, §4.1: N(0, 0.02).
+
+    Examples
+    --------
+    >>> config = StackConfig(vocab_size=5, n_layers=1, d_model=8, n_heads=2, d_ff=16)
+    >>> random_layer(config)["w_up"].shape
+    (8, 16)
+    """
+    std, dtype = require.number("std", std, minimum=0), np.dtype(dtype)
+    if not require.is_floating(dtype):
+        raise require.refusal("dtype", str(dtype), "a floating one")
+    one_stream = isinstance(seed, np.random.Generator)
+    seed = seed if one_stream else require.integer("seed", seed, minimum=0)
+    weights = {}
+    for name, size in layer_shapes(config).items():
+        if part_of(name) == "norms":
+            weights[name] = np.full(size, 0.0 if name.endswith("_bias") else 1.0, dtype)
+        else:
+            rng = seed if one_stream else np.random.default_rng([seed, *name.encode()])
+            weights[name] = rng.normal(0.0, std, size).astype(dtype, copy=False)
+    return weights
