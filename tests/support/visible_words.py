@@ -46,7 +46,8 @@ def escaped(text: str, *, allowed: frozenset[str] = ALLOWED, html: bool = True) 
     """Return the words of HTML, Markdown or plain text, in order, that stand outside of ⟦ ⟧.
 
     A word has two Latin letters in a row.  Names with an underscore are names used in code, and so is what stands in
-    ``<code>`` or between backticks, and so are commands of LaTeX.  What stands in “ ” is data: tokens of a text, shown as they are.
+    ``<code>`` or between backticks, and so are commands of LaTeX.  What stands in “ ” is data: tokens of a text, shown
+    as they are.
     """
     if html:
         shown = _Shown()

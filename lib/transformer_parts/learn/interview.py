@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+from transformer_parts.language import _
 from transformer_parts.learn import evidence
 from transformer_parts.maths import require
 
-LEVELS = ("core", "practice", "depth")
+LEVELS = (_("core"), _("practice"), _("depth"))
 
 
 @dataclass(frozen=True)

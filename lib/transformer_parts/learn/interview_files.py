@@ -144,7 +144,7 @@ def _read(folder: Traversable | Path) -> Bank:
 
 
 def _name(file: str, kind: str, number: int, entry: object) -> str:
-    """Return what a message calls an entry: its place in the file, and its id where it has one."""
+    """Return what an error calls an entry: its place in the file, and its id where it has one."""
     own = f" ({entry['id']})" if isinstance(entry, dict) and "id" in entry else ""
     return f"{file}, {kind} {number}{own}"
 
@@ -162,6 +162,7 @@ def _question(name: str, topic: str, entry: object) -> Question:
     texts = {key: entry[key].strip() for key, kind in QUESTION_FIELDS.items() if kind is str}
     made = Question(
         topic=topic,
+        level=LEVELS[LEVELS.index(texts.pop("level"))],
         follow_ups=follow_ups,
         sources=tuple(entry["sources"]),
         everybody_asks=entry.get("everybody_asks", False),
