@@ -44,8 +44,8 @@ UNCONVERTED = frozenset(
     explore.activations explore.budget.cost explore.budget.tally explore.budget.widths explore.cache.heads
     explore.cache.size explore.cache.steps explore.context_extension.frequencies
     explore.context_extension.precision explore.context_extension.scores explore.decoder_layer.causality
-    explore.decoder_layer.training explore.decoder_layer.walk explore.interview.cards explore.interview.claims
-    explore.interview.drills explore.interview.mock explore.long_context.costs explore.long_context.live
+    explore.decoder_layer.training explore.decoder_layer.walk
+    explore.long_context.costs explore.long_context.live
     explore.long_context.loss explore.long_context.retrieval explore.norm_placement explore.norms
     explore.positions explore.real_model.heads explore.real_model.parts explore.real_model.stream
     explore.relative_bias.buckets explore.relative_bias.slopes explore.relative_bias.weights explore.rope_layout
@@ -81,7 +81,7 @@ def texts(widget: widgets.Widget) -> Iterator[str]:
     for inner in walk(widget):
         for name in ("description", "placeholder", "tooltip"):
             yield getattr(inner, name, None) or ""
-        if isinstance(inner, widgets.HTML | widgets.HTMLMath | widgets.Label):
+        if isinstance(inner, widgets.HTML | widgets.HTMLMath | widgets.Label | widgets.Textarea):
             yield inner.value
         if hasattr(inner, "_options_full"):
             yield from (label for label, _value in inner._options_full)

@@ -19,7 +19,7 @@ ALLOWED = frozenset(
 #: Attributes that are read aloud or shown.
 SHOWN_ATTRIBUTES = ("alt", "title", "aria-label", "placeholder")
 HIDDEN_TAGS = ("code", "style", "script", "pre")
-_TOKEN = re.compile(r"[A-Za-zÀ-ɏ][\wÀ-ɏ]*")
+_TOKEN = re.compile(r"\w+")
 
 
 class _Shown(HTMLParser):
@@ -57,6 +57,6 @@ def escaped(text: str, *, allowed: frozenset[str] = ALLOWED, html: bool = True) 
     bare = re.sub(r"`[^`]*`", " ", re.sub(r"⟦[^⟦⟧]*⟧|“[^“”]*”|\\[A-Za-z]+", " ", text))
     return [
         token
-        for token in _TOKEN.findall(bare)
-        if "_" not in token and token not in allowed and re.search(r"[A-Za-zÀ-ɏ]{2}", token)
+        for token in (found.lstrip("0123456789") for found in _TOKEN.findall(bare) if "_" not in found)
+        if token not in allowed and re.search(r"[A-Za-zÀ-ɏ]{2}", token)
     ]

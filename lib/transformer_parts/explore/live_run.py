@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 import ipywidgets as widgets
 
 from transformer_parts.explore.component import ViewComponent
+from transformer_parts.language import _
 
 Record = TypeVar("Record")
 Data = TypeVar("Data")
@@ -58,7 +59,7 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
         self._worker: _Worker | None = None
         # Start and stop come from the threads in which the page's messages are handled, pictures from the worker.
         self._lock = RLock()
-        self._start, self._stop = self.button("Start", self.start), self.button("Stop", self.stop, disabled=True)
+        self._start, self._stop = self.button(_("Start"), self.start), self.button(_("Stop"), self.stop, disabled=True)
         self.progress = widgets.HTML()
         buttons = widgets.HBox([self._start, self._stop]).add_class("tp-bar")
         column = [buttons, *self.controls.values(), self.progress, self.status]
@@ -67,8 +68,8 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
         self._show()
         self._bar(0, self.steps(**self.state))
         for control in self.controls.values():
-            control.observe(lambda _: self._changed(), names="value")
-        self.say("Press Start.")
+            control.observe(lambda _change: self._changed(), names="value")
+        self.say(_("Press Start."))
 
     @abstractmethod
     def steps(self, **state) -> int:
@@ -111,12 +112,12 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
                 return
             self.earlier, self._records, self._ran = self.records, [], state
             self._enable(False)
-            self.say("Running.")
+            self.say(_("Running."))
             self._worker = _Worker(lambda worker: self._work(worker, run, steps))
             self._worker.start()
 
     def stop(self) -> None:
-        """Ask the run to end after its present step, and return at once."""
+        """Ask the run to end after its current step, and return at once."""
         with self._lock:
             if self._worker is not None:
                 self._worker.stopping.set()
@@ -166,18 +167,29 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
                 if error is not None:
                     self.report(error, state=self._ran)
                 elif done < steps:
-                    ended = "Stopped" if worker.stopping.is_set() else f"The run ended by itself{self.why_early}"
-                    self.say(f"{ended} after {done} of {steps} steps.")
+                    self.say(
+                        _("Stopped after {done} of {steps} steps.", done=done, steps=steps)
+                        if worker.stopping.is_set()
+                        else _(
+                            "The run ended by itself{why} after {done} of {steps} steps.",
+                            why=self.why_early,
+                            done=done,
+                            steps=steps,
+                        )
+                    )
                 else:
-                    self.say(f"Finished: {done} steps in {seconds:.1f} s.")
+                    self.say(_("Finished: {done} steps in {seconds:.1f} s.", done=done, seconds=seconds))
                 self._enable(True)
 
     def _show(self, *, announced: bool = False) -> None:
         self.draw(self.data(self.records, self.earlier, **self._ran), announced=announced)
 
     def _bar(self, done: int, steps: int, seconds: float = 0.0) -> None:
-        left = f", about {seconds * (steps - done) / done:.0f} s left" if done and seconds else ""
-        label, words = self.translate("steps done"), self.translate(f"{done} of {steps} steps{left}")
+        count = _("{done} of {steps} steps", done=done, steps=steps)
+        if done and seconds:
+            rest = seconds * (steps - done) / done
+            count = _("{done} of {steps} steps, about {rest:.0f} s left", done=done, steps=steps, rest=rest)
+        label, words = self.translate(_("steps done")), self.translate(count)
         # Not an IntProgress, which is made of nameless boxes: screen readers pass over it.
         self.progress.value = (
             f'<progress style="width: 100%; height: 1.2em" aria-label="{escape(label)}" max="{steps}" value="{done}">'
@@ -193,7 +205,7 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
             except Exception as error:
                 self.report(error)
             else:
-                self.say("Press Start to run with these settings.")
+                self.say(_("Press Start to run with these settings."))
 
     def _enable(self, free: bool) -> None:
         for control in (self._start, *self.controls.values()):

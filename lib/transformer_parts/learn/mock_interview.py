@@ -133,7 +133,7 @@ class MockInterview:
         seconds = require.number("seconds", seconds, minimum=0)
         if self.present is None:
             raise require.refusal("answer", f"one more than {len(self.questions)}", "none after the last question")
-        self.answered.append(Answered(self.present, rating, seconds))
+        self.answered.append(Answered(self.present, RATINGS[RATINGS.index(rating)], seconds))
 
     def sheet(self) -> list[Row]:
         """Return the score by topic and, last, of all; nothing where nothing was answered."""

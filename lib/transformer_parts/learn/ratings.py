@@ -15,7 +15,7 @@ from typing import Any
 from fsrs import Card, Rating, Scheduler
 from platformdirs import user_data_path
 
-from transformer_parts.language import _
+from transformer_parts.language import Message, _
 from transformer_parts.learn.interview import Question
 from transformer_parts.maths import require
 
@@ -113,7 +113,13 @@ class Ratings:
         try:
             content = json.loads(self.path.read_text("utf-8"))
             if content["version"] != VERSION:
-                raise ValueError(f"version {content['version']}, this library writes {VERSION}")
+                raise ValueError(
+                    _(
+                        "version {version}, this library writes {own}",
+                        version=str(content["version"]),
+                        own=VERSION,
+                    )
+                )
             cards = {name: Card.from_dict(card) for name, card in content["cards"].items()}
             for name, card in cards.items():
                 self._try_out(name, card)
@@ -126,7 +132,7 @@ class Ratings:
                 " file aside.",
                 path=str(self.path),
                 kind=type(error).__name__,
-                error=str(error),
+                error=error.args[0] if error.args and isinstance(error.args[0], Message) else str(error),
             )
             return {}
         return cards
@@ -134,7 +140,7 @@ class Ratings:
     def _try_out(self, name: str, card: Card) -> None:
         """Refuse a card that can be read, but not be sorted, compared or rated."""
         if card.last_review is None or card.last_review.tzinfo is None or card.due.tzinfo is None:
-            raise ValueError(f"{name}: no review, or times without a zone")
+            raise ValueError(_("{card}: no review, or times without a zone", card=name))
         try:
             self._scheduler.get_card_retrievability(card, self._now())
             for value in Rating:
