@@ -8,13 +8,17 @@ import nbformat
 
 from publish.page import PROJECT, environment, links, panel_of, style, with_font
 from publish.prose import Prose, picture
+from transformer_parts import language as languages
+from transformer_parts.language import Language
 
 
-def index(paths: Sequence[Path]) -> str:
+def index(paths: Sequence[Path], *, language: str | Language | None = None) -> str:
     """Return the first page, with a card for each notebook but the first, in order.
 
-    Its words are those of the README and of the start page, the first notebook.
+    Its words are those of the README and of the start page, the first notebook; those of its links and the names of
+    the explorers' pictures are in the language.
     """
+    language = languages.language(language)
     start = nbformat.read(paths[0], as_version=4)
     questions = _questions(start)
     readme = (PROJECT / "README.md").read_text("utf-8")
@@ -25,11 +29,11 @@ def index(paths: Sequence[Path]) -> str:
         entries.append(
             {
                 "number": number, "name": name, "href": f"{path.stem}.html",
-                "question": prose.html(questions.get(path.name, "")), "still": _still(path),
+                "question": prose.html(questions.get(path.name, "")), "still": _still(path, language),
             }
         )  # fmt: skip
     html = (
-        environment()
+        environment(language)
         .get_template("index.html")
         .render(
             title=re.match(r"# (.+)", readme)[1],
@@ -48,10 +52,10 @@ def _questions(start: nbformat.NotebookNode) -> dict[str, str]:
     return dict(re.findall(r"^\| \[[^\]]+\]\(([\w-]+\.ipynb)\) \| (.+) \|$", text, re.MULTILINE))
 
 
-def _still(path: Path) -> dict | None:
+def _still(path: Path, language: Language) -> dict | None:
     notebook = nbformat.read(path, as_version=4)
     panel = next((found[1] for cell in notebook.cells if (found := panel_of(cell))), None)
     if panel is not None:
-        return {"source": picture(PROJECT / panel.still, width=680), "alt": panel.alt}
+        return {"source": picture(PROJECT / panel.still, width=680), "alt": language.text(panel.alt)}
     found = re.search(r"!\[([^\]]+)\]\(([^)]+\.png)\)", "".join(cell.source for cell in notebook.cells))
     return found and {"source": picture(path.parent / found[2], width=680), "alt": found[1]}

@@ -207,7 +207,19 @@ class Panel(ViewComponent[Data]):
             readout=self.readout.model_id,
             play="" if self._player is None else self._player.model_id,
             plays=self.play or "",
+            play_names=self._play_names(),
         )
+
+    def _play_names(self) -> list[str]:
+        if self._player is None:
+            return []
+        control = self.controls[self.play].description
+        names = (
+            _("Play or pause: {control}", control=control),
+            _("Stop: {control}", control=control),
+            _("Repeat: {control}", control=control),
+        )
+        return [self.translate(name) for name in names]
 
     def _make_player(self, slider: widgets.IntSlider) -> widgets.Play:
         play = widgets.Play(
