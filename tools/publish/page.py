@@ -201,7 +201,8 @@ def _explorer(name: str, explorer: Explorer) -> dict:
     return {
         "name": name, "alt": panel.translate(panel.alt), "size": panel.view.size,
         "still": picture(PROJECT / panel.still), "controls": controls, "table": explorer.table(),
-        "presets": [panel.translate(label) for label in explorer.settings], "thinned": explorer.thinned, "interval": panel.play_interval,
+        "presets": [panel.translate(label) for label in explorer.settings],
+        "thinned": explorer.thinned, "interval": panel.play_interval,
     }  # fmt: skip
 
 
