@@ -6,6 +6,7 @@ it takes it off the list.
 
 import ast
 import logging
+import re
 import string
 from collections.abc import Iterator
 from itertools import chain
@@ -29,6 +30,7 @@ from transformer_parts.learn.exercise import Exercise
 from transformer_parts.learn.interview_files import load_bank
 
 LIB = Path(languages.__file__).parents[1]
+TOOLS = Path(__file__).parents[2] / "tools"
 PSEUDO = language("pseudo")
 ROOM = "transformer_parts."
 DRILLS = {
@@ -83,6 +85,7 @@ def texts(widget: widgets.Widget) -> Iterator[str]:
             yield getattr(inner, name, None) or ""
         if isinstance(inner, widgets.HTML | widgets.HTMLMath | widgets.Label | widgets.Textarea):
             yield inner.value
+        yield from getattr(inner, "play_names", ())
         if hasattr(inner, "_options_full"):
             yield from (label for label, _value in inner._options_full)
 
@@ -161,12 +164,35 @@ def test_a_control_shows_words_in_a_language_and_keeps_its_values():
     assert (slider.description, slider.value) == ("⟦heads⟧", 3)
 
 
+def test_a_menu_of_numbers_keeps_them():
+    menu = controls.choice(_("groups"), (1, 2, 4), 2)
+    controls.translate(menu, PSEUDO)
+    assert (menu.description, menu.options, menu.value) == ("⟦groups⟧", (1, 2, 4), 2)
+
+
 def test_a_control_is_left_alone_in_english():
     menu = controls.choice(_("layout"), [_("split"), _("interleaved")], "interleaved")
     changes = []
     menu.observe(changes.append)
     controls.translate(menu, language("en"))
     assert not changes
+
+
+@pytest.mark.parametrize("path", sorted(chain(LIB.glob("explore/*.css"), TOOLS.glob("publish/templates/*.css"))))
+def test_no_word_is_in_a_style_sheet(path):
+    said = re.findall(r"""content:[^;]*?["']([^"';]*[A-Za-z]{2}[^"';]*)["']""", path.read_text("utf-8"))
+    assert not said
+
+
+@pytest.mark.parametrize("path", sorted(LIB.glob("explore/front/*.js")), ids=lambda path: path.name)
+def test_no_word_is_in_a_script(path):
+    code = re.sub(r"(?m)//.*$|/\*.*?\*/", "", path.read_text("utf-8"), flags=re.DOTALL)
+    shown = re.findall(r"""(?:textContent|ariaLabel|title|alt|setAttribute\("aria-label",)\s*=?\s*([^;]*)""", code)
+    literals = [text for value in shown for text in re.findall(r"""["`]([^"`]*)["`]""", value)]
+    words = [re.sub(r"\$\{[^}]*\}", " ", text) for text in literals if not text.startswith((".", "[", "aria-"))]
+    # Anything that begins like a sentence or a label.
+    words += re.findall(r"""["`]([A-Z][a-z]+(?:[ .][^"`]*)?)["`]""", code)
+    assert not [text for text in words if re.search("[A-Za-z]{2}", text)]
 
 
 # ---------------------------------------------------------------- learn
@@ -258,11 +284,11 @@ def test_no_word_of_the_bank_escapes():
 
 
 def calls() -> Iterator[tuple[str, ast.Call]]:
-    for path in sorted(LIB.rglob("*.py")):
+    for path in sorted(chain(LIB.rglob("*.py"), TOOLS.rglob("*.py"))):
         tree = ast.parse(path.read_text("utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("_", "plural"):
-                yield f"{path.relative_to(LIB)}:{node.lineno}", node
+                yield f"{path}:{node.lineno}", node
 
 
 def test_templates_are_literals_with_a_value_for_every_place():
@@ -279,11 +305,11 @@ def test_templates_are_literals_with_a_value_for_every_place():
 
 
 def test_no_message_is_made_inside_an_f_string():
-    for path in sorted(LIB.rglob("*.py")):
+    for path in sorted(chain(LIB.rglob("*.py"), TOOLS.rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.JoinedStr):
                 inside = [item for item in ast.walk(node) if isinstance(item, ast.Name) and item.id in ("_", "plural")]
-                assert not inside, f"{path.relative_to(LIB)}:{node.lineno}: a message in an f-string is lost"
+                assert not inside, f"{path}:{node.lineno}: a message in an f-string is lost"
 
 
 def test_the_list_of_the_unconverted_names_what_is_there():

@@ -17,7 +17,11 @@ ALLOWED = frozenset(
     """.split()  # noqa: SIM905
 )
 #: Attributes that are read aloud or shown.
-SHOWN_ATTRIBUTES = ("alt", "title", "aria-label", "placeholder")
+SHOWN_ATTRIBUTES = (
+    "alt", "title", "aria-label", "aria-valuetext", "placeholder",
+    # What scripts and style sheets show.
+    "data-words", "data-right", "data-wrong", "data-before", "data-after",
+)  # fmt: skip
 HIDDEN_TAGS = ("code", "style", "script", "pre")
 _TOKEN = re.compile(r"\w+")
 
@@ -46,7 +50,8 @@ def escaped(text: str, *, allowed: frozenset[str] = ALLOWED, html: bool = True) 
     """Return the words of HTML, Markdown or plain text, in order, that stand outside of ⟦ ⟧.
 
     A word has two Latin letters in a row.  Names with an underscore are names used in code, and so is what stands in
-    ``<code>`` or between backticks, and so are commands of LaTeX.  What stands in “ ” is data: tokens of a text, shown
+    ``<code>`` or between backticks, and so are commands of LaTeX and places for values, as in
+    {count}.  What stands in “ ” is data: tokens of a text, shown
     as they are.
     """
     if html:
@@ -54,7 +59,7 @@ def escaped(text: str, *, allowed: frozenset[str] = ALLOWED, html: bool = True) 
         shown.feed(text)
         shown.close()
         text = "".join(shown.pieces)
-    bare = re.sub(r"`[^`]*`", " ", re.sub(r"⟦[^⟦⟧]*⟧|“[^“”]*”|\\[A-Za-z]+", " ", text))
+    bare = re.sub(r"`[^`]*`", " ", re.sub(r"⟦[^⟦⟧]*⟧|“[^“”]*”|\\[A-Za-z]+|\{\w+\}", " ", text))
     return [
         token
         for token in (found.lstrip("0123456789") for found in _TOKEN.findall(bare) if "_" not in found)
