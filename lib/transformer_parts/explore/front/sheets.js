@@ -48,7 +48,8 @@ function judgeClaims(sheet) {
     }
     verdict.hidden = false;
     verdict.open = true;
-    said.textContent = `${hit ? said.dataset.right : said.dataset.wrong} ${verdict.querySelector(".inside").textContent}`;
+    const word = hit ? said.dataset.right : said.dataset.wrong;
+    said.textContent = [word, verdict.querySelector(".inside").textContent].join(" ");
     next.focus({ preventScroll: true });
   };
   for (const claim of claims) {
