@@ -183,7 +183,7 @@ class Explorer:
         return {name: dict(_swapped(options(c)))[_key(c.value)] for name, c in self.panel.controls.items()}
 
     def _shot(self) -> int:
-        """Return the number of picture and table of the present state."""
+        """Return the number of picture and table of the current state."""
         state = tuple((name, _key(value)) for name, value in self.panel.state.items())
         if state not in self._of_state:
             data = self.panel.compute(**self.panel.state)

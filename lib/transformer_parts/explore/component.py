@@ -178,7 +178,7 @@ class ViewComponent(Component, ABC, Generic[Data]):
         self.picture.value, self.readout.value, self.shown = picture, numbers, data
 
     def report(self, error: Exception, *, state: object = None) -> None:
-        """Report an error with the state that it happened in, the present one by default."""
+        """Report an error with the state that it happened in, the current one by default."""
         super().report(error, state=state or self.state)
 
     def beside(self, controls: Sequence[widgets.Widget], picture: widgets.Widget) -> widgets.VBox:

@@ -1,4 +1,4 @@
-"""What a panel has in the browser beyond core ipywidgets: frames shown as the hand moves, names for its controls.
+"""What a panel has in the browser beyond core ipywidgets: frames shown during a drag, names for its controls.
 
 Everything works without it: where the front end cannot be loaded (it is an anywidget, which some hosts take from the
 network) its place on the page is hidden, and the panel goes through the kernel for each picture.

@@ -91,7 +91,7 @@ class Panel(ViewComponent[Data]):
         return self._front_end.presses
 
     def frame(self, state: State | None = None) -> bytes:
-        """Return the picture of a state (the present one by default), leaving the page as it is."""
+        """Return the picture of a state (the current one by default), leaving the page as it is."""
         return self.view.frame(self.compute(**(self.state if state is None else state)))
 
     def set(self, **values) -> None:
@@ -128,7 +128,7 @@ class Panel(ViewComponent[Data]):
         self.set(**self._initial)
 
     def refresh(self) -> None:
-        """Show picture and table of the present state; on an error keep both and report it."""
+        """Show picture and table of the current state; on an error keep both and report it."""
         with self.lock:
             try:
                 self.act(self._show)

@@ -47,7 +47,7 @@ def line(text: str, formula: Callable[[str], str] | None = None) -> str:
 
 
 def notebook_link(stem: str, folder: Path | None = None, *, language: str | Language | None = None) -> str:
-    """Return a link to a notebook of the folder (that of the present one) by its title; its name if it is not there.
+    """Return a link to a notebook of the folder (by default the current one) by its title; its name if it is not there.
 
     Examples
     --------

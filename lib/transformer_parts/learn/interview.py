@@ -1,4 +1,4 @@
-"""Interview questions and statements to judge, as they stand in the bank."""
+"""Interview questions and statements to judge, as the bank has them."""
 
 from dataclasses import dataclass, replace
 

@@ -3,7 +3,7 @@
 Each language has a folder there; an entry has the same id in all of them, and English has every entry.  One TOML file
 holds one topic: ``topic``, any number of ``[[questions]]`` and of ``[[claims]]``.  `QUESTION_FIELDS` and
 `CLAIM_FIELDS` say what each has; `questions/README.md` shows one of each.  Texts are written in a small part of
-Markdown, with LaTeX between dollar signs.  ``<<name:format>>`` in a text stands for a number that the entry's evidence
+Markdown, with LaTeX between dollar signs.  ``<<name:format>>`` in a text becomes a number that the entry's evidence
 function computes when the text is shown, so that no number is typed that the library can compute.
 """
 

@@ -122,7 +122,7 @@ class MockInterview:
         return self.questions[len(self.answered)] if len(self.answered) < len(self.questions) else None
 
     def answer(self, rating: str, seconds: float) -> None:
-        """Note the rating and the time of the present question, and go on to the next.
+        """Note the rating and the time of the current question, and go on to the next.
 
         Raises
         ------

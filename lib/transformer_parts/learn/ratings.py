@@ -34,7 +34,7 @@ def _now() -> datetime:
 
 
 class Ratings:
-    """What the reader said of each question, and when it should come again.
+    """How the reader rated each question, and when it should come again.
 
     A file that cannot be read stops nothing: `problem` says so, the session begins without ratings, and before the
     first new rating is written the unreadable file is moved aside under another name.

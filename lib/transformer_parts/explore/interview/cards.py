@@ -92,7 +92,7 @@ class QuestionCards(Sheet):
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The questions of the present filter, in their order."""
+        """The questions of the current filter, in their order."""
         return self._questions
 
     @property
