@@ -211,6 +211,7 @@ def test_an_error_is_shown_and_the_next_good_value_takes_it_away(explorer):
 def test_play_runs_and_stops(explorer):
     handle = explorer.handle(explorer.twin.play)
     play = explorer.panel.locator(".widget-play button").first
+    expect(play).to_have_attribute("aria-label", explorer.twin._front_end.play_names[0])
     before = explorer.value(explorer.twin.play)
     play.press("Enter")
     expect(handle).not_to_have_attribute("aria-valuenow", f"{before:.1f}")

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 import ipywidgets as widgets
 import pytest
+from visible_words import escaped
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.view import View
@@ -19,19 +20,18 @@ from transformer_parts.explore.interview.sheet import Sheet
 from transformer_parts.explore.live_run import LiveRun
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row
+from transformer_parts.language import _
 
 PATIENCE = 20
-#: Control's value → what a component with this value raises.
-ERRORS = MappingProxyType({8: ValueError("height: got <8> & *more*, want $luck$"), 9: RuntimeError()})
-
-
-class Marked:
-    """Marks every text that passes `translate`."""
-
-    alt = "A dot <of> some height"
-
-    def translate(self, message):
-        return f"«{super().translate(message).strip('«»')}»"
+#: Control's value → what a component with this value raises: for the reader, by the library, without words.
+ERRORS = MappingProxyType(
+    {
+        7: ValueError(_("too high: <7> & *more*")),
+        8: ValueError("height: got <8> & *more*, want $luck$"),
+        9: RuntimeError(),
+    }
+)
+ALT = _("A dot <of> some height")
 
 
 class DotView(View[int]):
@@ -53,21 +53,23 @@ class DotView(View[int]):
 class Dot:
     """A dot as high as the control says, unless an error is to be raised there."""
 
+    alt = ALT
+
     def make_controls(self):
-        return {"height": controls.integer("height", 4, 0, 10)}
+        return {"height": controls.integer(_("height"), 4, 0, 10)}
 
     def make_view(self):
         return DotView()
 
     def rows(self, data):
-        return [Row("the height", f"{data} cm", theme.KEY)]
+        return [Row(_("the height"), _("{data} cm", data=data), theme.KEY)]
 
     def break_down(self, value):
         self.controls["height"].value = value
 
 
-class DotPanel(Marked, Dot, Panel[int]):
-    presets = MappingProxyType({"Low": {"height": 1}})
+class DotPanel(Dot, Panel[int]):
+    presets = MappingProxyType({_("Low"): {"height": 1}})
 
     def compute(self, *, height):
         if height in ERRORS:
@@ -75,7 +77,7 @@ class DotPanel(Marked, Dot, Panel[int]):
         return height
 
 
-class DotRun(Marked, Dot, LiveRun[int, int]):
+class DotRun(Dot, LiveRun[int, int]):
     def steps(self, *, height):
         return 2
 
@@ -94,17 +96,18 @@ class DotRun(Marked, Dot, LiveRun[int, int]):
         assert self.wait(PATIENCE)
 
 
-class DotSheet(Marked, Sheet):
+class DotSheet(Sheet):
+    alt = ALT
     height = 4
 
     def make(self):
-        self.go = self.button("Go", self._go)
+        self.go = self.button(_("Go"), self._go)
         return [self.go]
 
     def _go(self):
         if self.height in ERRORS:
             raise ERRORS[self.height]
-        self.say("It *went*.", kind="right")
+        self.say(_("It *went*."), kind="right")
 
     def break_down(self, value):
         self.height = value
@@ -124,12 +127,13 @@ def inside(widget, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_error_is_logged_escaped_and_announced(kind, logged):
-    component = kind()
+    component = kind(language="pseudo")
     assert component.error is None
     component.break_down(8)
     assert component.error is ERRORS[8]
     line = component.status.value
-    assert line.startswith('<p class="tp-status" role="alert">«height: got &lt;8&gt; &amp; *more*, want $luck$»')
+    shown = "<code>height: got &lt;8&gt; &amp; *more*, want $luck$</code>"
+    assert line.startswith(f'<p class="tp-status" role="alert">{shown}')
     (record,) = logged.records
     assert record.name == "transformer_parts.explore.component"
     assert record.exc_info[1] is ERRORS[8]
@@ -139,10 +143,21 @@ def test_an_error_is_logged_escaped_and_announced(kind, logged):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_an_error_for_the_reader_is_escaped_and_in_the_readers_language(kind, logged):
+    component = kind(language="pseudo")
+    component.break_down(7)
+    assert component.error is ERRORS[7]
+    shown = "⟦too high: &lt;7&gt; &amp; *more*⟧"
+    assert component.status.value.startswith(f'<p class="tp-status" role="alert">{shown}')
+    assert "code" not in component.status.value
+    logged.clear()
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_error_without_a_message_is_named(kind, logged):
-    component = kind()
+    component = kind(language="pseudo")
     component.break_down(9)
-    assert "«RuntimeError»" in component.status.value
+    assert "<code>RuntimeError</code>" in component.status.value
     logged.clear()
 
 
@@ -159,9 +174,9 @@ def test_what_succeeds_after_an_error_takes_the_error_away(kind, logged):
 def test_only_a_panel_says_that_it_shows_an_earlier_setting(logged):
     said = []
     for kind in KINDS:
-        component = kind()
+        component = kind(language="pseudo")
         component.break_down(8)
-        said.append(component.status.value.endswith("»<br>«Showing the last valid setting.»</p>"))
+        said.append(component.status.value.endswith("</code><br>⟦Showing the last valid setting.⟧</p>"))
     logged.clear()
     assert said == [True, False, False]
 
@@ -181,13 +196,13 @@ def test_an_error_of_the_table_leaves_the_picture(kind, logged, monkeypatch):
 
 
 def test_the_status_line_marks_a_verdict_and_reads_markdown():
-    sheet = DotSheet()
+    sheet = DotSheet(language="pseudo")
     sheet.break_down(5)
-    assert sheet.status.value == '<div class="tp-right" role="status"><p>✓ «It <em>went</em>.»</p></div>'
-    sheet.say("a < b", kind="wrong")
-    assert sheet.status.value == '<div class="tp-wrong" role="status"><p>✗ «a &lt; b»</p></div>'
-    sheet.say("plain")
-    assert sheet.status.value == '<div class="tp-plain" role="status"><p>«plain»</p></div>'
+    assert sheet.status.value == '<div class="tp-right" role="status"><p>✓ ⟦It <em>went</em>.⟧</p></div>'
+    sheet.say(_("this < b"), kind="wrong")
+    assert sheet.status.value == '<div class="tp-wrong" role="status"><p>✗ ⟦this &lt; b⟧</p></div>'
+    sheet.say(_("plain"))
+    assert sheet.status.value == '<div class="tp-plain" role="status"><p>⟦plain⟧</p></div>'
     sheet.say("")
     assert sheet.status.value == ""
 
@@ -213,29 +228,43 @@ def texts(component):
 @pytest.mark.parametrize(
     ("kind", "some"),
     [
-        (DotPanel, {"Low", "Reset", "height", "the height", "5 cm", "A dot <of> some height"}),
-        (DotRun, {"Start", "Stop", "height", "steps done", "2 of 2 steps", "the height", "A dot <of> some height"}),
-        (DotSheet, {"Go", "A dot <of> some height"}),
+        (DotPanel, {"⟦Low⟧", "⟦Reset⟧", "⟦height⟧", "⟦the height⟧", "5 ⟦cm⟧", "⟦A dot <of> some height⟧"}),
+        (
+            DotRun,
+            {"⟦Start⟧", "⟦Stop⟧", "⟦height⟧", "⟦steps done⟧", "2 ⟦of⟧ 2 ⟦steps⟧", "⟦the height⟧", f"⟦{ALT}⟧"},
+        ),
+        (DotSheet, {"⟦Go⟧", "⟦A dot <of> some height⟧"}),
     ],
 )
 def test_every_text_passes_translate(kind, some):
-    component = kind()
+    component = kind(language="pseudo")
     component.break_down(5)
-    found = [text.removeprefix("✓ ") for text in texts(component)]
-    assert some <= {text.strip("«»") for text in found}
-    pieces = [text for text in found if text not in ("«It ", "went", ".»")]  # one line, in which a word is italic
-    assert [text for text in pieces if not (text[0] == "«" and text[-1] == "»")] == []
+    found = list(texts(component))
+    assert some <= set(found)
+    pieces = [text for text in found if text not in ("✓ ⟦It ", "went", ".⟧")]  # one line, in which a word is italic
+    assert [word for text in pieces for word in escaped(text, allowed=frozenset(), html=False)] == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_the_style_sheet_says_of_a_kernel_that_is_gone_passes_translate(kind):
+    (style,) = (
+        widget.value for widget in inside(kind(language="pseudo").widget, widgets.HTML) if "<style>" in widget.value
+    )
+    said = re.search(r'--tp-gone: "(.*)"; }', style)[1]
+    assert said.startswith("⟦The kernel")
+    assert said.endswith("⟧")
+    assert "content: var(--tp-gone)" in style
 
 
 def test_tables_drawn_ahead_pass_translate():
     sent = []
-    ahead = Ahead(DotPanel(), lambda content, buffers=(): sent.append(content))
+    ahead = Ahead(DotPanel(language="pseudo"), lambda content, buffers=(): sent.append(content))
     ahead.message(None, {"type": "want", "range": "1", "control": "height", "at": 4}, [])
     for thread in threading.enumerate():
         if thread.name == "transformer_parts frames ahead":
             thread.join(PATIENCE)
     assert len(sent) == 11 - len(ERRORS)
-    assert all("«the height»" in message["numbers"] for message in sent)
+    assert all("⟦the height⟧" in message["numbers"] for message in sent)
 
 
 # ---------------------------------------------------------------- the language
@@ -243,8 +272,8 @@ def test_tables_drawn_ahead_pass_translate():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_language_is_kept(kind):
-    assert kind().language is None
-    assert kind(language="zh").language == "zh"
+    assert kind().language.name == "en"
+    assert kind(language="pseudo").language.name == "pseudo"
 
 
 @pytest.mark.parametrize("kind", [*PANELS, *LIVE_RUNS, *SHEETS])
@@ -261,4 +290,4 @@ def own_constructors():
 @pytest.mark.parametrize("kind", own_constructors())
 def test_a_constructor_of_its_own_hands_the_language_on(kind, tmp_path, monkeypatch):
     monkeypatch.setenv("TRANSFORMER_PARTS_RATINGS", str(tmp_path / "ratings.json"))
-    assert kind(language="zh").language == "zh"
+    assert kind(language="pseudo").language.name == "pseudo"

@@ -249,7 +249,9 @@ def test_an_error_stands_in_the_status_line_and_the_next_run_is_free(live, logge
     live.controls["kind"].value = "fails"
     live.start()
     finished(live)
-    assert live.status.value.startswith('<p class="tp-status" role="alert">loss: got &lt;NaN&gt;, want a number')
+    assert live.status.value.startswith(
+        '<p class="tp-status" role="alert"><code>loss: got &lt;NaN&gt;, want a number</code>'
+    )
     assert str(live.error) == "loss: got <NaN>, want a number"
     assert live.records == (0, 1, 4)
     assert "(4,)" in live.readout.value

@@ -6,6 +6,7 @@ it takes it off the list.
 
 import ast
 import logging
+import re
 import string
 from collections.abc import Iterator
 from itertools import chain
@@ -29,6 +30,7 @@ from transformer_parts.learn.exercise import Exercise
 from transformer_parts.learn.interview_files import load_bank
 
 LIB = Path(languages.__file__).parents[1]
+TOOLS = Path(__file__).parents[2] / "tools"
 PSEUDO = language("pseudo")
 ROOM = "transformer_parts."
 DRILLS = {
@@ -44,9 +46,7 @@ UNCONVERTED = frozenset(
     explore.activations explore.budget.cost explore.budget.tally explore.budget.widths explore.cache.heads
     explore.cache.size explore.cache.steps explore.context_extension.frequencies
     explore.context_extension.precision explore.context_extension.scores explore.decoder_layer.causality
-    explore.decoder_layer.training explore.decoder_layer.walk explore.interview.cards explore.interview.claims
-    explore.interview.drills explore.interview.mock explore.norms explore.swiglu learn.drills.budget
-    learn.drills.context learn.drills.cost learn.drills.norms
+    explore.decoder_layer.training explore.decoder_layer.walk explore.norms explore.swiglu
     """.split()  # noqa: SIM905
 )
 
@@ -73,8 +73,9 @@ def texts(widget: widgets.Widget) -> Iterator[str]:
     for inner in walk(widget):
         for name in ("description", "placeholder", "tooltip"):
             yield getattr(inner, name, None) or ""
-        if isinstance(inner, widgets.HTML | widgets.HTMLMath | widgets.Label):
+        if isinstance(inner, widgets.HTML | widgets.HTMLMath | widgets.Label | widgets.Textarea):
             yield inner.value
+        yield from getattr(inner, "play_names", ())
         if hasattr(inner, "_options_full"):
             yield from (label for label, _value in inner._options_full)
 
@@ -153,12 +154,35 @@ def test_a_control_shows_words_in_a_language_and_keeps_its_values():
     assert (slider.description, slider.value) == ("⟦heads⟧", 3)
 
 
+def test_a_menu_of_numbers_keeps_them():
+    menu = controls.choice(_("groups"), (1, 2, 4), 2)
+    controls.translate(menu, PSEUDO)
+    assert (menu.description, menu.options, menu.value) == ("⟦groups⟧", (1, 2, 4), 2)
+
+
 def test_a_control_is_left_alone_in_english():
     menu = controls.choice(_("layout"), [_("split"), _("interleaved")], "interleaved")
     changes = []
     menu.observe(changes.append)
     controls.translate(menu, language("en"))
     assert not changes
+
+
+@pytest.mark.parametrize("path", sorted(chain(LIB.glob("explore/*.css"), TOOLS.glob("publish/templates/*.css"))))
+def test_no_word_is_in_a_style_sheet(path):
+    said = re.findall(r"""content:[^;]*?["']([^"';]*[A-Za-z]{2}[^"';]*)["']""", path.read_text("utf-8"))
+    assert not said
+
+
+@pytest.mark.parametrize("path", sorted(LIB.glob("explore/front/*.js")), ids=lambda path: path.name)
+def test_no_word_is_in_a_script(path):
+    code = re.sub(r"//.*|/\*[\s\S]*?\*/", "", path.read_text("utf-8"))
+    shown = re.findall(r"""(?:textContent|ariaLabel|title|alt|setAttribute\("aria-label",)\s*=?\s*([^;]*)""", code)
+    literals = [text for value in shown for text in re.findall(r"""["`]([^"`]*)["`]""", value)]
+    words = [re.sub(r"\$\{[^}]*\}", " ", text) for text in literals if not text.startswith((".", "[", "aria-"))]
+    # Anything that begins like a sentence or a label.
+    words += re.findall(r"""["`]([A-Z][a-z]+(?:[ .][^"`]*)?)["`]""", code)
+    assert not [text for text in words if re.search("[A-Za-z]{2}", text)]
 
 
 # ---------------------------------------------------------------- learn
@@ -216,8 +240,7 @@ def test_no_word_of_a_drill_escapes(drill):
     for seed in range(5):
         each = drill.case(seed)
         assert not in_pseudo(drill.title, each.task, each.working, each.shown, *each.slipped_shown)
-    messages = [slip.message for slip in drill.slips]
-    assert not in_pseudo(*messages)
+    assert not in_pseudo(*(words for slip in drill.slips for words in (slip.name, slip.message)))
 
 
 @pytest.mark.parametrize("text", ["", "x" * 200, "three", "1 parsec", "1e99", "1", "-1", "2", "2.01"])
@@ -251,11 +274,11 @@ def test_no_word_of_the_bank_escapes():
 
 
 def calls() -> Iterator[tuple[str, ast.Call]]:
-    for path in sorted(LIB.rglob("*.py")):
+    for path in sorted(chain(LIB.rglob("*.py"), TOOLS.rglob("*.py"))):
         tree = ast.parse(path.read_text("utf-8"))
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("_", "plural"):
-                yield f"{path.relative_to(LIB)}:{node.lineno}", node
+                yield f"{path}:{node.lineno}", node
 
 
 def test_templates_are_literals_with_a_value_for_every_place():
@@ -272,11 +295,11 @@ def test_templates_are_literals_with_a_value_for_every_place():
 
 
 def test_no_message_is_made_inside_an_f_string():
-    for path in sorted(LIB.rglob("*.py")):
+    for path in sorted(chain(LIB.rglob("*.py"), TOOLS.rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.JoinedStr):
                 inside = [item for item in ast.walk(node) if isinstance(item, ast.Name) and item.id in ("_", "plural")]
-                assert not inside, f"{path.relative_to(LIB)}:{node.lineno}: a message in an f-string is lost"
+                assert not inside, f"{path}:{node.lineno}: a message in an f-string is lost"
 
 
 def test_the_list_of_the_unconverted_names_what_is_there():

@@ -17,9 +17,13 @@ ALLOWED = frozenset(
     """.split()  # noqa: SIM905
 )
 #: Attributes that are read aloud or shown.
-SHOWN_ATTRIBUTES = ("alt", "title", "aria-label", "placeholder")
+SHOWN_ATTRIBUTES = (
+    "alt", "title", "aria-label", "aria-valuetext", "placeholder",
+    # What scripts and style sheets show.
+    "data-words", "data-right", "data-wrong", "data-before", "data-after",
+)  # fmt: skip
 HIDDEN_TAGS = ("code", "style", "script", "pre")
-_TOKEN = re.compile(r"[A-Za-zÀ-ɏ][\wÀ-ɏ]*")
+_TOKEN = re.compile(r"\w+")
 
 
 class _Shown(HTMLParser):
@@ -51,17 +55,17 @@ def escaped(text: str, *, allowed: frozenset[str] = ALLOWED, html: bool = True) 
     """Return the words of HTML, Markdown or plain text, in order, that stand outside of ⟦ ⟧.
 
     A word has two Latin letters in a row.  Names with an underscore are names used in code, and so is what stands in
-    ``<code>`` or between backticks.  What stands in “ ” or in an element with ``translate="no"`` is data: tokens of a
-    text, shown as they are.
+    ``<code>`` or between backticks, and so are commands of LaTeX and places for values, as in {count}.  What is in “ ” or
+    in an element with ``translate="no"`` is data: tokens of a text, shown as they are.
     """
     if html:
         shown = _Shown()
         shown.feed(text)
         shown.close()
         text = "".join(shown.pieces)
-    bare = re.sub(r"`[^`]*`", " ", re.sub(r"⟦[^⟦⟧]*⟧|“[^“”]*”", " ", text))
+    bare = re.sub(r"`[^`]*`", " ", re.sub(r"⟦[^⟦⟧]*⟧|“[^“”]*”|\\[A-Za-z]+|\{\w+\}", " ", text))
     return [
         token
-        for token in _TOKEN.findall(bare)
-        if "_" not in token and token not in allowed and re.search(r"[A-Za-zÀ-ɏ]{2}", token)
+        for token in (found.lstrip("0123456789") for found in _TOKEN.findall(bare) if "_" not in found)
+        if token not in allowed and re.search(r"[A-Za-zÀ-ɏ]{2}", token)
     ]

@@ -9,14 +9,18 @@ from notebooks import shown
 
 from publish.page import PROJECT, environment, links, style, with_font
 from publish.prose import Prose, picture
+from transformer_parts import language as languages
 from transformer_parts.explore.catalogue import PANELS
+from transformer_parts.language import Language
 
 
-def index(paths: Sequence[Path]) -> str:
+def index(paths: Sequence[Path], *, language: str | Language | None = None) -> str:
     """Return the first page, with a card for each notebook but the first, in order.
 
-    Its words are those of the README and of the start page, the first notebook.
+    Its words are those of the README and of the start page, the first notebook; those of its links and the names of
+    the explorers' pictures are in the language.
     """
+    language = languages.language(language)
     start = nbformat.read(paths[0], as_version=4)
     questions = _questions(start)
     readme = (PROJECT / "README.md").read_text("utf-8")
@@ -27,11 +31,11 @@ def index(paths: Sequence[Path]) -> str:
         entries.append(
             {
                 "number": number, "name": name, "href": f"{path.stem}.html",
-                "question": prose.html(questions.get(path.name, "")), "still": _still(path),
+                "question": prose.html(questions.get(path.name, "")), "still": _still(path, language),
             }
         )  # fmt: skip
     html = (
-        environment()
+        environment(language)
         .get_template("index.html")
         .render(
             title=re.match(r"# (.+)", readme)[1],
@@ -50,11 +54,11 @@ def _questions(start: nbformat.NotebookNode) -> dict[str, str]:
     return dict(re.findall(r"^\| \[[^\]]+\]\(([\w-]+\.ipynb)\) \| (.+) \|$", text, re.MULTILINE))
 
 
-def _still(path: Path) -> dict | None:
+def _still(path: Path, language: Language) -> dict | None:
     notebook = nbformat.read(path, as_version=4)
     kinds = [found.kind for cell in notebook.cells if (found := shown(cell))]
     panel = next((kind for kind in kinds if kind in PANELS), None)
     if panel is not None:
-        return {"source": picture(PROJECT / panel.still, width=680), "alt": panel.alt}
+        return {"source": picture(PROJECT / panel.still, width=680), "alt": language.text(panel.alt)}
     found = re.search(r"!\[([^\]]+)\]\(([^)]+\.png)\)", "".join(cell.source for cell in notebook.cells))
     return found and {"source": picture(path.parent / found[2], width=680), "alt": found[1]}

@@ -13,13 +13,17 @@ import nbformat
 from fontTools import subset
 from fontTools.ttLib import TTFont
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from markupsafe import escape as escaped
 from notebooks import shown
 
 from publish.prose import Prose, code, picture
 from publish.ranges import Explorer, Limits, options
 from publish.sheets import sheet
+from transformer_parts import language as languages
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.live_run import LiveRun
+from transformer_parts.language import PSEUDO, Language, Message
 
 PROJECT = Path(__file__).resolve().parents[2]
 FRONT = PROJECT / "lib" / "transformer_parts" / "explore" / "front"
@@ -36,10 +40,29 @@ class Link:
     title: str
 
 
-def environment() -> Environment:
-    """Return the environment of the templates; what they print is escaped unless it is said to be HTML."""
+def environment(language: Language) -> Environment:
+    """Return the environment of the templates; what they print is escaped unless it is said to be HTML.
+
+    Their words are in the language: ``_("template", name=value)`` of a template of words, ``text(message)`` of a
+    message of the library.
+    """
+
+    def translated(template: str, **values: object) -> Markup:
+        # A value may be HTML, so values are put in after the words are escaped.
+        marks = {name: f"\ue000{name}\ue001" for name in values}
+        words = escaped(language.text(Message(template, marks)))
+        for name, value in values.items():
+            words = words.replace(marks[name], escaped(value))
+        return words
+
     loader = FileSystemLoader(_HERE / "templates")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.globals |= {
+        "_": translated,
+        "text": language.text,
+        "lang": "en-x-pseudo" if language.name == PSEUDO else language.name,
+    }
+    return made
 
 
 def title_of(notebook: nbformat.NotebookNode) -> str:
@@ -52,7 +75,9 @@ def links(paths: Sequence[Path]) -> list[Link]:
     return [Link(path.stem, title_of(nbformat.read(path, as_version=4))) for path in paths]
 
 
-def page(path: Path, links: Sequence[Link], limits: Limits | None = None) -> tuple[str, list[Explorer]]:
+def page(
+    path: Path, links: Sequence[Link], limits: Limits | None = None, *, language: str | Language | None = None
+) -> tuple[str, list[Explorer]]:
     """Return the page of a notebook, and the explorers in it.
 
     Parameters
@@ -63,7 +88,10 @@ def page(path: Path, links: Sequence[Link], limits: Limits | None = None) -> tup
         The pages of the site, in order; the notebook is one of them.
     limits : Limits, optional
         How much of each explorer is kept.
+    language : str or Language, optional
+        Language of the page's own words, its explorers and its sheets.
     """
+    language = languages.language(language)
     notebook = nbformat.read(path, as_version=4)
     kinds = [found.kind for cell in notebook.cells if (found := shown(cell))]
     prose = Prose(path.parent, {Path(kind.still).name for kind in kinds if kind in (*PANELS, *LIVE_RUNS)})
@@ -74,18 +102,18 @@ def page(path: Path, links: Sequence[Link], limits: Limits | None = None) -> tup
         if cell.cell_type == "markdown":
             blocks.append({"kind": "prose", "html": prose.html(cell.source)})
         elif kind in PANELS:
-            explorers[name] = Explorer(kind(), limits)
+            explorers[name] = Explorer(kind(language=language), limits)
             blocks.append({"kind": "explorer", "code": code(cell.source), **_explorer(name, explorers[name])})
         elif kind in LIVE_RUNS:
-            blocks.append({"kind": "live", "code": code(cell.source), **_live(kind())})
+            blocks.append({"kind": "live", "code": code(cell.source), **_live(kind(language=language))})
         elif kind is not None:
-            blocks.append({"kind": "sheet", "code": code(cell.source), **sheet(kind.__name__, titles)})
+            blocks.append({"kind": "sheet", "code": code(cell.source), **sheet(kind.__name__, titles, language)})
         else:
             outputs = [_output(output, prose) for output in cell.outputs]
             blocks.append({"kind": "code", "code": code(cell.source), "outputs": outputs})
     at = [link.stem for link in links].index(path.stem)
     html = (
-        environment()
+        environment(language)
         .get_template("page.html")
         .render(
             title=title_of(notebook),
@@ -154,8 +182,9 @@ def _explorer(name: str, explorer: Explorer) -> dict:
             }
         )  # fmt: skip
     return {
-        "name": name, "alt": panel.alt, "size": panel.view.size, "still": picture(PROJECT / panel.still),
-        "controls": controls, "presets": list(explorer.settings), "table": explorer.table(),
+        "name": name, "alt": panel.translate(panel.alt), "size": panel.view.size,
+        "still": picture(PROJECT / panel.still), "controls": controls, "table": explorer.table(),
+        "presets": [panel.translate(label) for label in explorer.settings],
         "thinned": explorer.thinned, "interval": panel.play_interval,
     }  # fmt: skip
 
@@ -168,7 +197,7 @@ def _scripts(kinds: set[str]) -> list[str]:
 
 def _live(run: LiveRun) -> dict:
     return {
-        "alt": run.alt, "size": run.view.size, "still": picture(PROJECT / run.still),
+        "alt": run.translate(run.alt), "size": run.view.size, "still": picture(PROJECT / run.still),
         "controls": [control.description for control in run.controls.values()],
     }  # fmt: skip
 

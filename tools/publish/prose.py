@@ -58,7 +58,7 @@ class Prose:
     Parameters
     ----------
     folder : Path
-        Where the notebook stands: its links and pictures are relative to it.
+        Where the notebook is: its links and pictures are relative to it.
     stills : set of str
         Names of pictures that are left out, because an explorer shows them.
 

@@ -1,6 +1,6 @@
 """Which values of a control a page without a kernel shows, and the drawings of its explorer over them.
 
-What is drawn is decided by the panel alone: its controls are set as a hand sets them, and the picture and the table
+What is drawn is decided by the panel alone: its controls are set as a reader sets them, and the picture and the table
 are those of its own view and rows.  Nothing is computed here.
 """
 
@@ -16,6 +16,7 @@ from ipywidgets import Checkbox, Widget
 
 from transformer_parts.draw.recording import Numbered, Recording
 from transformer_parts.explore.panel import Panel
+from transformer_parts.language import _
 
 #: Most values of one control, in rounds: each round adds values between those of the one before.
 ROUNDS = (5, 9, 17, 33, 65)
@@ -102,7 +103,7 @@ class Explorer:
         self._recording = Recording(panel.make_view())
         self._rows, self._shots = Numbered(), Numbered()
         self._of_state: dict[tuple, int] = {}
-        self.settings = {"Reset": panel.state} | {label: self._state_of(label) for label in panel.presets}
+        self.settings = {_("Reset"): panel.state} | {label: self._state_of(label) for label in panel.presets}
         self.pack, self.starts = b"", []
         for values in ROUNDS:
             if values > self.limits.values:
@@ -153,7 +154,7 @@ class Explorer:
     def _range(self, name: str, state: dict[str, object], labels: dict[str, str], most: int) -> Range | None:
         self._set(state)
         there = options(self.panel.controls[name])
-        at = [value for _, value in there].index(state[name])
+        at = [value for _label, value in there].index(state[name])
         if len(there) < 2:
             return None
         found = Range([], 0, len(there))
@@ -182,7 +183,7 @@ class Explorer:
         return {name: dict(_swapped(options(c)))[_key(c.value)] for name, c in self.panel.controls.items()}
 
     def _shot(self) -> int:
-        """Return the number of picture and table of the present state."""
+        """Return the number of picture and table of the current state."""
         state = tuple((name, _key(value)) for name, value in self.panel.state.items())
         if state not in self._of_state:
             data = self.panel.compute(**self.panel.state)

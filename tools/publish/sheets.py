@@ -10,7 +10,9 @@ from types import MappingProxyType
 
 from publish.formulas import breakable, mathml
 from publish.prose import tied
+from transformer_parts import language as languages
 from transformer_parts.explore import interview, prose
+from transformer_parts.language import Language, _
 from transformer_parts.learn.drills import DRILLS, Drill
 from transformer_parts.learn.interview import LEVELS, Claim, Question
 from transformer_parts.learn.interview_files import load_bank
@@ -29,23 +31,33 @@ class Texts:
     ----------
     titles : mapping of str to str
         Title of each page by its stem.
+    language : str or Language, optional
+        Language of the texts.
+
+    Attributes
+    ----------
+    language : Language
+    bank : Bank
+        The questions and statements in that language.
     """
 
-    def __init__(self, titles: dict[str, str]):
+    def __init__(self, titles: dict[str, str], language: str | Language | None = None):
         self._titles = titles
+        self.language = languages.language(language)
+        self.bank = load_bank(language=self.language)
 
     def html(self, text: str) -> str:
         """Return paragraphs and lists."""
-        return tied(prose.html(text, _formula))
+        return tied(prose.html(self.language.text(text), _formula))
 
     def line(self, text: str) -> str:
         """Return one line, without a paragraph around it."""
-        return tied(prose.line(text, _formula))
+        return tied(prose.line(self.language.text(text), _formula))
 
     def link(self, stem: str) -> str:
         """Return a link to the page of a notebook."""
         if stem not in self._titles:
-            return f"notebook {escape(stem)}"
+            return escape(self.language.text(_("notebook {stem}", stem=stem)))
         return f'<a href="{escape(stem)}.html">{escape(self._titles[stem])}</a>'
 
 
@@ -56,7 +68,7 @@ def _formula(source: str) -> str:
     return breakable(source[1:-1])
 
 
-def sheet(name: str, titles: dict[str, str]) -> dict:
+def sheet(name: str, titles: dict[str, str], language: str | Language | None = None) -> dict:
     """Return what the template shows of a sheet.
 
     Raises
@@ -64,7 +76,7 @@ def sheet(name: str, titles: dict[str, str]) -> dict:
     KeyError
         If there is no sheet of that name.
     """
-    return {"sheet": name, **_CONTENTS[name](Texts(titles))}
+    return {"sheet": name, **_CONTENTS[name](Texts(titles, language))}
 
 
 def _question(question: Question, texts: Texts) -> dict:
@@ -85,7 +97,7 @@ def _question(question: Question, texts: Texts) -> dict:
 
 
 def _cards(texts: Texts) -> dict:
-    bank = load_bank()
+    bank = texts.bank
     topics = [(topic, [_question(item, texts) for item in bank.select(topic=topic)]) for topic in bank.topics]
     return {"topics": [(topic, found) for topic, found in topics if found], "levels": LEVELS}
 
@@ -102,17 +114,19 @@ def _claim(claim: Claim, texts: Texts) -> dict:
 
 
 def _claims(texts: Texts) -> dict:
-    return {"claims": [_claim(claim, texts) for claim in interview.ClaimRound(seed=SEED).claims]}
+    return {
+        "claims": [_claim(claim, texts) for claim in interview.ClaimRound(seed=SEED, language=texts.language).claims]
+    }
 
 
 def _drill(drill: Drill, texts: Texts) -> dict:
     case = drill.case(SEED)
     return {
-        "title": drill.title,
+        "title": texts.language.text(drill.title),
         "task": texts.html(case.task),
         "working": texts.html(case.working),
         "slips": [
-            (number, slip.name, texts.line(slip.message))
+            (texts.language.text(number), texts.language.text(slip.name), texts.line(slip.message))
             for slip, number in zip(drill.slips, case.slipped_shown, strict=True)
         ],
         "link": texts.link(drill.notebook),
@@ -124,7 +138,7 @@ def _drills(texts: Texts) -> dict:
 
 
 def _mock(texts: Texts) -> dict:
-    drawn: Sequence[Question] = draw(load_bank().questions, ASKED, seed=SEED)
+    drawn: Sequence[Question] = draw(texts.bank.questions, ASKED, seed=SEED)
     return {"questions": [(item.topic, _question(item, texts)) for item in drawn]}
 
 

@@ -1,5 +1,6 @@
 """What panels, live runs and interview sheets share: style, status line, errors, layout, and the texts on the page."""
 
+import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from transformer_parts.draw.view import View
 from transformer_parts.explore import controls
 from transformer_parts.explore.prose import html
 from transformer_parts.explore.readout import Row, table
-from transformer_parts.language import Language, Message
+from transformer_parts.language import Language, Message, _
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +79,10 @@ class Component:
         logger.error("%s failed; state: %s", type(self).__name__, state, exc_info=error)
         # An error raised with a message is for the reader; the text of any other is the library's own, in English.
         message = error.args[0] if error.args and isinstance(error.args[0], Message) else None
-        said = (
+        shown = (
             escape(self.translate(message)) if message else f"<code>{escape(str(error) or type(error).__name__)}</code>"
         )
-        text = "<br>".join(filter(None, [said, escape(self.translate(self.after_error))]))
+        text = "<br>".join(filter(None, [shown, escape(self.translate(self.after_error))]))
         self.status.value = f'<p class="tp-status" role="alert">{text}</p>'
         self.error = error
 
@@ -95,7 +96,7 @@ class Component:
     def button(self, label: str, action: Callable[[], None], **options) -> widgets.Button:
         """Return a button; what its action raises is reported in the status line."""
         made = widgets.Button(description=self.translate(label), **options)
-        made.on_click(lambda _: self.act(action))
+        made.on_click(lambda _button: self.act(action))
         return made
 
     def on_page(self, *parts: widgets.Widget) -> widgets.VBox:
@@ -103,6 +104,8 @@ class Component:
         style = files(__package__).joinpath(self.style).read_text("utf-8")
         if self.still:
             style += f'\nimg[src*="{self.still}"] {{ display: none; }}'
+        gone = _("The kernel that this belongs to is gone: run the notebook again (Run > Run All Cells).")
+        style += f"\n.{self.css_class} {{ --tp-gone: {json.dumps(self.translate(gone), ensure_ascii=False)}; }}"
         sheet = widgets.HTML(f"<style>{style}</style>", layout={"display": "none"})
         return widgets.VBox([sheet, *parts]).add_class(self.css_class)
 
@@ -175,7 +178,7 @@ class ViewComponent(Component, ABC, Generic[Data]):
         self.picture.value, self.readout.value, self.shown = picture, numbers, data
 
     def report(self, error: Exception, *, state: object = None) -> None:
-        """Report an error with the state that it happened in, the present one by default."""
+        """Report an error with the state that it happened in, the current one by default."""
         super().report(error, state=state or self.state)
 
     def beside(self, controls: Sequence[widgets.Widget], picture: widgets.Widget) -> widgets.VBox:
@@ -185,6 +188,6 @@ class ViewComponent(Component, ABC, Generic[Data]):
         return self.on_page(widgets.HBox([left, right]).add_class("tp-body"))
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
-        data, _ = super()._repr_mimebundle_(include, exclude)
+        data, _metadata = super()._repr_mimebundle_(include, exclude)
         png = {"width": self.view.size[0], "alt": data["text/plain"]}
         return data | {"image/png": self.view.still(self.shown)}, {"image/png": png}

@@ -98,7 +98,10 @@ def translate(control: widgets.Widget, language: Language) -> None:
             setattr(control, name, language.text(words))
     if not isinstance(control, widgets.Dropdown | widgets.SelectionSlider | widgets.RadioButtons | widgets.Select):
         return
-    options = [option if isinstance(option, tuple) else (option, option) for option in control.options]
+    options = [
+        option if isinstance(option, tuple) else (option if isinstance(option, str) else str(option), option)
+        for option in control.options
+    ]
     shown = [(language.text(label), value) for label, value in options]
     if shown != options:
         value = control.value

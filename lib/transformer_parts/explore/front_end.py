@@ -1,4 +1,4 @@
-"""What a panel has in the browser beyond core ipywidgets: frames shown as the hand moves, names for its controls.
+"""What a panel has in the browser beyond core ipywidgets: frames shown during a drag, names for its controls.
 
 Everything works without it: where the front end cannot be loaded (it is an anywidget, which some hosts take from the
 network) its place on the page is hidden, and the panel goes through the kernel for each picture.
@@ -8,7 +8,7 @@ import re
 from importlib.resources import files
 
 import anywidget
-from traitlets import Dict, Int, Unicode
+from traitlets import Dict, Int, List, Unicode
 
 
 def _joined(*names: str) -> str:
@@ -29,5 +29,7 @@ class FrontEnd(anywidget.AnyWidget):
     #: Model id of the play button ("" if there is none) and the name of the control it moves.
     play = Unicode().tag(sync=True)
     plays = Unicode().tag(sync=True)
+    #: Names of the three buttons of the player, in its order.
+    play_names = List(Unicode()).tag(sync=True)
     #: How often a button of the panel was pressed.
     presses = Int().tag(sync=True)

@@ -117,7 +117,7 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
             self._worker.start()
 
     def stop(self) -> None:
-        """Ask the run to end after its present step, and return at once."""
+        """Ask the run to end after its current step, and return at once."""
         with self._lock:
             if self._worker is not None:
                 self._worker.stopping.set()
@@ -184,11 +184,11 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
         self.draw(self.data(self.records, self.earlier, **self._ran), announced=announced)
 
     def _bar(self, done: int, steps: int, seconds: float = 0.0) -> None:
-        left = ""
+        count = _("{done} of {steps} steps", done=done, steps=steps)
         if done and seconds:
-            left = _(", about {seconds:.0f} s left", seconds=seconds * (steps - done) / done)
-        label = self.translate(_("steps done"))
-        words = self.translate(_("{done} of {steps} steps{left}", done=done, steps=steps, left=left))
+            rest = seconds * (steps - done) / done
+            count = _("{done} of {steps} steps, about {rest:.0f} s left", done=done, steps=steps, rest=rest)
+        label, words = self.translate(_("steps done")), self.translate(count)
         # Not an IntProgress, which is made of nameless boxes: screen readers pass over it.
         self.progress.value = (
             f'<progress style="width: 100%; height: 1.2em" aria-label="{escape(label)}" max="{steps}" value="{done}">'

@@ -13,8 +13,7 @@ from traitlets import TraitError
 from transformer_parts.explore.ahead import Ahead
 from transformer_parts.explore.component import ViewComponent
 from transformer_parts.explore.front_end import FrontEnd
-from transformer_parts.language import _
-from transformer_parts.maths import require
+from transformer_parts.language import Message, _
 
 Data = TypeVar("Data")
 State = Mapping[str, object]
@@ -92,7 +91,7 @@ class Panel(ViewComponent[Data]):
         return self._front_end.presses
 
     def frame(self, state: State | None = None) -> bytes:
-        """Return the picture of a state (the present one by default), leaving the page as it is."""
+        """Return the picture of a state (the current one by default), leaving the page as it is."""
         return self.view.frame(self.compute(**(self.state if state is None else state)))
 
     def set(self, **values) -> None:
@@ -105,7 +104,13 @@ class Panel(ViewComponent[Data]):
         """
         unknown = set(values) - set(self.controls)
         if unknown:
-            raise require.refusal(min(unknown), "a control of that name", f"one of {', '.join(self.controls)}")
+            raise ValueError(
+                _(
+                    "{name}: got a control of that name, want one of {names}",
+                    name=min(unknown),
+                    names=", ".join(self.controls),
+                )
+            )
         with self.lock:
             before = self.state
             self._ahead.forget()
@@ -123,7 +128,7 @@ class Panel(ViewComponent[Data]):
         self.set(**self._initial)
 
     def refresh(self) -> None:
-        """Show picture and table of the present state; on an error keep both and report it."""
+        """Show picture and table of the current state; on an error keep both and report it."""
         with self.lock:
             try:
                 self.act(self._show)
@@ -138,7 +143,7 @@ class Panel(ViewComponent[Data]):
         """Set several controls, and those coupled to them, without a refresh; users call `set`."""
         with self._without_refresh():
             # Twice, because a coupled control may have its range only after another has its value.
-            for _ in range(2):
+            for _round in range(2):
                 for name, value in values.items():
                     control = self.controls[name]
                     before = control.value
@@ -148,7 +153,14 @@ class Panel(ViewComponent[Data]):
                         self.couple(name)
         for name, value in values.items():
             if self.controls[name].value != value:
-                raise require.refusal(name, repr(value), _range_of(self.controls[name]))
+                raise ValueError(
+                    _(
+                        "{name}: got {value!r}, want {range}",
+                        name=name,
+                        value=value,
+                        range=_range_of(self.controls[name]),
+                    )
+                )
 
     def _changed(self, name: str) -> None:
         with self.lock:
@@ -195,7 +207,19 @@ class Panel(ViewComponent[Data]):
             readout=self.readout.model_id,
             play="" if self._player is None else self._player.model_id,
             plays=self.play or "",
+            play_names=self._play_names(),
         )
+
+    def _play_names(self) -> list[str]:
+        if self._player is None:
+            return []
+        control = self.controls[self.play].description
+        names = (
+            _("Play or pause: {control}", control=control),
+            _("Stop: {control}", control=control),
+            _("Repeat: {control}", control=control),
+        )
+        return [self.translate(name) for name in names]
 
     def _make_player(self, slider: widgets.IntSlider) -> widgets.Play:
         play = widgets.Play(
@@ -209,10 +233,13 @@ class Panel(ViewComponent[Data]):
         return play
 
 
-def _range_of(control: widgets.Widget) -> str:
+def _range_of(control: widgets.Widget) -> Message:
+    """Return which values a control can have, in words."""
     if isinstance(control, widgets.Checkbox):
-        return "True or False"
+        return _("{yes} or {no}", yes=True, no=False)
     if hasattr(control, "options"):
         names = [option[0] if isinstance(option, tuple) else str(option) for option in control.options]
-        return f"one of {', '.join(names)}" if len(names) <= 12 else f"one of {names[0]}, {names[1]} … {names[-1]}"
-    return f"{control.min:g} to {control.max:g}"
+        if len(names) > 12:
+            return _("one of {first}, {second} … {last}", first=names[0], second=names[1], last=names[-1])
+        return _("one of {names}", names=", ".join(names))
+    return _("{low:g} to {high:g}", low=control.min, high=control.max)

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from mistune import BlockParser, HTMLRenderer, InlineParser, Markdown
 
+from transformer_parts import language as languages
+from transformer_parts.language import Language, _
+
 
 def html(text: str, formula: Callable[[str], str] | None = None) -> str:
     """Return paragraphs, lists, bold, italic, code and formulas as HTML.
@@ -20,7 +23,7 @@ def html(text: str, formula: Callable[[str], str] | None = None) -> str:
     '<p>An <em>angle</em> of <strong>$m &lt; n$</strong>.</p>'
     """
     renderer = HTMLRenderer()
-    renderer.register("formula", lambda _, source: formula(source) if formula else escape(source, quote=False))
+    renderer.register("formula", lambda _renderer, source: formula(source) if formula else escape(source, quote=False))
     block, inline = BlockParser(list_rules=["blank_line", "list"]), InlineParser()
     inline.register("formula", r"\$\$[\s\S]+?\$\$|\$[^$]+\$", _formula)
     block.rules, inline.rules = block.list_rules, ["formula", "codespan", "emphasis"]
@@ -43,8 +46,8 @@ def line(text: str, formula: Callable[[str], str] | None = None) -> str:
     return html(text, formula).removeprefix("<p>").removesuffix("</p>")
 
 
-def notebook_link(stem: str, folder: Path | None = None) -> str:
-    """Return a link to a notebook of the folder (that of the present one) by its title; its name if it is not there.
+def notebook_link(stem: str, folder: Path | None = None, *, language: str | Language | None = None) -> str:
+    """Return a link to a notebook of the folder (by default the current one) by its title; its name if it is not there.
 
     Examples
     --------
@@ -58,5 +61,5 @@ def notebook_link(stem: str, folder: Path | None = None) -> str:
             found[1] for cell in cells if (found := re.search(r"^# (.+)$", "".join(cell["source"]), re.MULTILINE))
         )
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
-        return f"notebook {escape(stem)}"
+        return escape(languages.language(language).text(_("notebook {stem}", stem=stem)))
     return f'<a href="{escape(stem)}.ipynb" target="_blank" rel="noopener">{escape(title)}</a>'

@@ -1,11 +1,12 @@
-"""Interview questions and statements to judge, as they stand in the bank."""
+"""Interview questions and statements to judge, as the bank has them."""
 
 from dataclasses import dataclass, replace
 
+from transformer_parts.language import _
 from transformer_parts.learn import evidence
 from transformer_parts.maths import require
 
-LEVELS = ("core", "practice", "depth")
+LEVELS = (_("core"), _("practice"), _("depth"))
 
 
 @dataclass(frozen=True)

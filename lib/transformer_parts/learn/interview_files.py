@@ -3,7 +3,7 @@
 Each language has a folder there; an entry has the same id in all of them, and English has every entry.  One TOML file
 holds one topic: ``topic``, any number of ``[[questions]]`` and of ``[[claims]]``.  `QUESTION_FIELDS` and
 `CLAIM_FIELDS` say what each has; `questions/README.md` shows one of each.  Texts are written in a small part of
-Markdown, with LaTeX between dollar signs.  ``<<name:format>>`` in a text stands for a number that the entry's evidence
+Markdown, with LaTeX between dollar signs.  ``<<name:format>>`` in a text becomes a number that the entry's evidence
 function computes when the text is shown, so that no number is typed that the library can compute.
 """
 
@@ -144,7 +144,7 @@ def _read(folder: Traversable | Path) -> Bank:
 
 
 def _name(file: str, kind: str, number: int, entry: object) -> str:
-    """Return what a message calls an entry: its place in the file, and its id where it has one."""
+    """Return what an error calls an entry: its place in the file, and its id where it has one."""
     own = f" ({entry['id']})" if isinstance(entry, dict) and "id" in entry else ""
     return f"{file}, {kind} {number}{own}"
 
@@ -162,6 +162,7 @@ def _question(name: str, topic: str, entry: object) -> Question:
     texts = {key: entry[key].strip() for key, kind in QUESTION_FIELDS.items() if kind is str}
     made = Question(
         topic=topic,
+        level=LEVELS[LEVELS.index(texts.pop("level"))],
         follow_ups=follow_ups,
         sources=tuple(entry["sources"]),
         everybody_asks=entry.get("everybody_asks", False),

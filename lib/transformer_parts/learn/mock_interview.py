@@ -1,10 +1,12 @@
 """A mock interview: a few questions, the time each took, the reader's ratings, and a score sheet by topic."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from transformer_parts import language as languages
+from transformer_parts.language import Language, _
 from transformer_parts.learn.interview import Question
 from transformer_parts.learn.ratings import RATINGS
 from transformer_parts.maths import require
@@ -59,6 +61,16 @@ class Row:
     seconds: float
     over: int
 
+    @property
+    def score(self) -> str:
+        """The points, in words."""
+        return _("{points} of {most}", points=self.points, most=self.most)
+
+    @property
+    def mean_time(self) -> str:
+        """The mean time, in words."""
+        return _("{seconds:.0f} s", seconds=self.seconds)
+
 
 def draw(questions: Sequence[Question], count: int, *, seed: int | None = None) -> tuple[Question, ...]:
     """Draw questions at random, from as many topics as can be.
@@ -110,7 +122,7 @@ class MockInterview:
         return self.questions[len(self.answered)] if len(self.answered) < len(self.questions) else None
 
     def answer(self, rating: str, seconds: float) -> None:
-        """Note the rating and the time of the present question, and go on to the next.
+        """Note the rating and the time of the current question, and go on to the next.
 
         Raises
         ------
@@ -121,13 +133,13 @@ class MockInterview:
         seconds = require.number("seconds", seconds, minimum=0)
         if self.present is None:
             raise require.refusal("answer", f"one more than {len(self.questions)}", "none after the last question")
-        self.answered.append(Answered(self.present, rating, seconds))
+        self.answered.append(Answered(self.present, RATINGS[RATINGS.index(rating)], seconds))
 
     def sheet(self) -> list[Row]:
         """Return the score by topic and, last, of all; nothing where nothing was answered."""
         topics = list(dict.fromkeys(item.question.topic for item in self.answered))
         parts = [(topic, [item for item in self.answered if item.question.topic == topic]) for topic in topics]
-        parts += [("All", self.answered)] if self.answered else []
+        parts += [(_("All"), self.answered)] if self.answered else []
         return [
             Row(
                 name=name,
@@ -140,24 +152,44 @@ class MockInterview:
             for name, items in parts
         ]
 
-    def markdown(self, *, date: str = "") -> str:
-        """Return the score sheet as Markdown: the table by topic, each question, and what to read again."""
-        lines = [f"# Mock interview{f', {date}' if date else ''}", ""]
-        lines += [f"{len(self.answered)} of {len(self.questions)} questions, {self.seconds:.0f} s each.", ""]
-        lines += ["| topic | questions | points | mean time | over time |", "|---|---|---|---|---|"]
-        lines += [
-            f"| {row.name} | {row.questions} | {row.points} of {row.most} | {row.seconds:.0f} s | {row.over} |"
-            for row in self.sheet()
-        ]
-        lines += ["", "| question | rating | time |", "|---|---|---|"]
-        lines += [
-            f"| {_cell(item.question.question)} | {item.rating} | {item.seconds:.0f} s |" for item in self.answered
-        ]
+    def markdown(self, *, date: str = "", language: str | Language | None = None) -> str:
+        """Return the score sheet as Markdown: the table by topic, each question, and what to read again.
+
+        Parameters
+        ----------
+        date : str, optional
+            A date for the heading.
+        language : str or Language, optional
+            As `transformer_parts.language.language` takes it.
+        """
+        text = languages.language(language).text
+        heading = _("Mock interview, {date}", date=date) if date else _("Mock interview")
+        count = _(
+            "{done} of {all} questions, {seconds:.0f} s each.",
+            done=len(self.answered),
+            all=len(self.questions),
+            seconds=self.seconds,
+        )
+        lines = [f"# {text(heading)}", "", text(count), ""]
+        columns = (_("topic"), _("questions"), _("points"), _("mean time"), _("over time"))
+        lines += [_line(text(column) for column in columns), "|---|---|---|---|---|"]
+        for row in self.sheet():
+            cells = (row.name, str(row.questions), row.score, row.mean_time, str(row.over))
+            lines.append(_line(text(cell) for cell in cells))
+        lines += ["", _line(text(column) for column in (_("question"), _("rating"), _("time"))), "|---|---|---|"]
+        for item in self.answered:
+            cells = (_cell(item.question.question), item.rating, _("{seconds:.0f} s", seconds=item.seconds))
+            lines.append(_line(text(cell) for cell in cells))
         weak = [item.question for item in self.answered if item.points < 2]
         if weak:
-            lines += ["", "Read again:", ""]
+            lines += ["", text(_("Read again:")), ""]
             lines += [f"- {_cell(question.question)} ({question.notebook})" for question in weak]
         return "\n".join(lines) + "\n"
+
+
+def _line(cells: Iterable[str]) -> str:
+    """Return a line of a table."""
+    return f"| {' | '.join(cells)} |"
 
 
 def _cell(text: str) -> str:

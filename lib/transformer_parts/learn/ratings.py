@@ -15,10 +15,11 @@ from typing import Any
 from fsrs import Card, Rating, Scheduler
 from platformdirs import user_data_path
 
+from transformer_parts.language import Message, _
 from transformer_parts.learn.interview import Question
 from transformer_parts.maths import require
 
-RATINGS = ("again", "hard", "good", "easy")
+RATINGS = (_("again"), _("hard"), _("good"), _("easy"))
 VERSION = 1
 
 
@@ -33,7 +34,7 @@ def _now() -> datetime:
 
 
 class Ratings:
-    """What the reader said of each question, and when it should come again.
+    """How the reader rated each question, and when it should come again.
 
     A file that cannot be read stops nothing: `problem` says so, the session begins without ratings, and before the
     first new rating is written the unreadable file is moved aside under another name.
@@ -75,7 +76,7 @@ class Ratings:
             if name not in self._cards or card.last_review > self._cards[name].last_review:
                 self._cards[name] = card
         card = self._cards.get(question_id) or Card(card_id=len(self._cards), due=self._now())
-        card, _ = self._scheduler.review_card(card, value, self._now())
+        card, _log = self._scheduler.review_card(card, value, self._now())
         self._cards[question_id] = card
         self._write()
         return card.due
@@ -112,7 +113,13 @@ class Ratings:
         try:
             content = json.loads(self.path.read_text("utf-8"))
             if content["version"] != VERSION:
-                raise ValueError(f"version {content['version']}, this library writes {VERSION}")
+                raise ValueError(
+                    _(
+                        "version {version}, this library writes {own}",
+                        version=str(content["version"]),
+                        own=VERSION,
+                    )
+                )
             cards = {name: Card.from_dict(card) for name, card in content["cards"].items()}
             for name, card in cards.items():
                 self._try_out(name, card)
@@ -120,17 +127,20 @@ class Ratings:
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self._unreadable = True
-            self.problem = (
-                f"{self.path} cannot be read as ratings ({type(error).__name__}: {error})."
-                " The ratings begin anew; the next one moves that file aside."
+            self.problem = _(
+                "{path} cannot be read as ratings ({kind}: {error}). The ratings begin anew; the next one moves that"
+                " file aside.",
+                path=str(self.path),
+                kind=type(error).__name__,
+                error=error.args[0] if error.args and isinstance(error.args[0], Message) else str(error),
             )
             return {}
         return cards
 
     def _try_out(self, name: str, card: Card) -> None:
-        """Refuse a card that can be read, but not be sorted, told from others or rated."""
+        """Refuse a card that can be read, but not be sorted, compared or rated."""
         if card.last_review is None or card.last_review.tzinfo is None or card.due.tzinfo is None:
-            raise ValueError(f"{name}: no review, or times without a zone")
+            raise ValueError(_("{card}: no review, or times without a zone", card=name))
         try:
             self._scheduler.get_card_retrievability(card, self._now())
             for value in Rating:
@@ -144,7 +154,7 @@ class Ratings:
             aside = _free_name(self.path)
             self.path.rename(aside)
             self._unreadable = False
-            self.problem = f"The file of ratings could not be read and was kept as {aside}."
+            self.problem = _("The file of ratings could not be read and was kept as {aside}.", aside=str(aside))
         content: Mapping[str, Any] = {
             "version": VERSION,
             "cards": {name: dict(card.to_dict()) for name, card in sorted(self._cards.items())},

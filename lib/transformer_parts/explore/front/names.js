@@ -19,12 +19,9 @@ export function nameSlider(element, label, signal) {
   }
 }
 
-/** Give the buttons of a player names that say what they move. */
-export function namePlayer(element, label) {
-  const names = ["Play or pause", "Stop", "Repeat"];
-  element.querySelectorAll("button").forEach((button, i) => {
-    button.setAttribute("aria-label", `${button.title || names[i] || "Play"}: ${label}`);
-  });
+/** Give the buttons of a player the names that say what they move. */
+export function namePlayer(element, names) {
+  element.querySelectorAll("button").forEach((button, i) => button.setAttribute("aria-label", names[i]));
 }
 
 /** The lines of a table of numbers as text. */

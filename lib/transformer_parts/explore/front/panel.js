@@ -78,9 +78,8 @@ class Panel {
     this.image = this.root.querySelector("img.widget-image");
     this.listen();
     for (const [name, element] of this.elements) {
-      const label = this.controls[name].get("description");
-      if (element.matches(".widget-play")) namePlayer(element, label);
-      else nameSlider(element, label, this.signal);
+      if (element.matches(".widget-play")) namePlayer(element, this.model.get("play_names"));
+      else nameSlider(element, this.controls[name].get("description"), this.signal);
     }
     this.quietTable();
   }

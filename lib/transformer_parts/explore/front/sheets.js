@@ -1,6 +1,11 @@
 // The sheets of the interview page without a kernel. Every text is in the page, under <details>; here questions are
 // filtered, and of the statements one is shown at a time, its verdict after the choice.
 
+/** Put numbers into the words of a tally, which come with the page in its language. */
+function fillIn(tally, numbers) {
+  tally.textContent = tally.dataset.words.replace(/\{(\w+)\}/g, (_, name) => numbers[name]);
+}
+
 /** Show the questions of a topic, of a level, and of those that everybody asks. */
 function filterQuestions(sheet) {
   const form = sheet.querySelector(".filters");
@@ -16,7 +21,7 @@ function filterQuestions(sheet) {
     }
     for (const part of sheet.querySelectorAll(".topic")) part.hidden = !part.querySelector(".question:not([hidden])");
     const count = questions.filter((question) => !question.hidden).length;
-    form.querySelector(".tally").textContent = `${count} of ${questions.length} questions`;
+    fillIn(form.querySelector(".tally"), { count, all: questions.length });
   };
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
@@ -37,13 +42,14 @@ function judgeClaims(sheet) {
     const verdict = claim.querySelector(".verdict");
     if (verdict.hidden) {
       [right, tried] = [right + hit, tried + 1];
-      round.querySelector(".tally").textContent = `${right} of ${tried} right`;
+      fillIn(round.querySelector(".tally"), { right, tried });
       button.setAttribute("aria-pressed", "true");
       verdict.classList.add(hit ? "right" : "wrong");
     }
     verdict.hidden = false;
     verdict.open = true;
-    said.textContent = `${hit ? "Right" : "Wrong"}. ${verdict.querySelector(".inside").textContent}`;
+    const word = hit ? said.dataset.right : said.dataset.wrong;
+    said.textContent = [word, verdict.querySelector(".inside").textContent].join(" ");
     next.focus({ preventScroll: true });
   };
   for (const claim of claims) {

@@ -6,16 +6,18 @@ from time import monotonic
 
 import ipywidgets as widgets
 
-from transformer_parts.explore.interview.sheet import Sheet, Timer, bar, section, shown
-from transformer_parts.explore.prose import html, line, notebook_link
+from transformer_parts.explore.interview.sheet import RATING_LABELS, Sheet, Timer, bar, shown
+from transformer_parts.explore.prose import html, line
+from transformer_parts.language import _, join, plural
 from transformer_parts.learn.interview import LEVELS, Bank, Question
 from transformer_parts.learn.interview_files import load_bank
-from transformer_parts.learn.ratings import RATINGS, Ratings
+from transformer_parts.learn.ratings import Ratings
 
-#: What can be revealed, by the label of its button.
-PARTS = ("30-second answer", "whiteboard answer", "follow-ups", "common wrong answer")
-TIMES = (("no timer", 0), ("30 seconds", 30), ("3 minutes", 180))
-ORDERS = ("weak ones first", "as in the bank")
+#: What can be revealed, as its button names it.
+PARTS = (_("30-second answer"), _("whiteboard answer"), _("follow-ups"), _("common wrong answer"))
+_HEADINGS = (_("30-second answer"), _("Whiteboard answer"), _("Follow-ups"), _("Common wrong answer"))
+TIMES = ((_("no timer"), 0), (_("30 seconds"), 30), (_("3 minutes"), 180))
+ORDERS = (_("weak ones first"), _("as in the bank"))
 #: Seconds within which a second rating is the second half of a double click, not of a question that was read.
 TWICE = 0.6
 
@@ -41,38 +43,43 @@ class QuestionCards(Sheet):
         By `RATINGS`.
     """
 
-    alt = "A card with an interview question, buttons that reveal its answers, and four buttons to rate oneself."
+    alt = _("A card with an interview question, buttons that reveal its answers, and four buttons to rate oneself.")
 
     def __init__(self, ratings: Ratings | None = None, bank: Bank | None = None, *, language: str | None = None):
-        self.bank = load_bank() if bank is None else bank
+        self.bank = load_bank(language=language) if bank is None else bank
         self.ratings = Ratings() if ratings is None else ratings
         self._place = 0
         self._filled: Question | None = None
-        self._timing = Timer()
+        self._timing = Timer(language=language)
         self._rated = -TWICE
         super().__init__(language=language)
         self._select()
 
     def make(self) -> list[widgets.Widget]:
         """Return the parts, from top to bottom."""
-        self.topic = widgets.Dropdown(options=["all topics", *self.bank.topics], description="Topic")
-        self.level = widgets.Dropdown(options=["all levels", *LEVELS], description="Level")
-        self.order = widgets.Dropdown(options=ORDERS, description="Order")
-        self.time = widgets.Dropdown(options=TIMES, description="Timer")
-        self.everybody = widgets.Checkbox(description="only the ten that everybody asks", indent=False)
+        self.topic = self.control(
+            widgets.Dropdown(options=[_("all topics"), *self.bank.topics], description=_("Topic"))
+        )
+        self.level = self.control(widgets.Dropdown(options=[_("all levels"), *LEVELS], description=_("Level")))
+        self.order = self.control(widgets.Dropdown(options=ORDERS, description=_("Order")))
+        self.time = self.control(widgets.Dropdown(options=TIMES, description=_("Timer")))
+        self.everybody = self.control(widgets.Checkbox(description=_("only the ten that everybody asks"), indent=False))
         for control in (self.topic, self.level, self.order, self.everybody):
-            control.observe(lambda _: self.act(self._select), names="value")
-        self.time.observe(lambda _: self.act(self._begin), names="value")
+            control.observe(lambda _change: self.act(self._select), names="value")
+        self.time.observe(lambda _change: self.act(self._begin), names="value")
         self.card = widgets.HTMLMath().add_class("tp-card")
         self.parts = {
-            name: self.button(f"Show {name}", lambda name=name: self._toggle(name)).add_class("tp-part")
+            name: self.button(_("Show {part}", part=name), lambda name=name: self._toggle(name)).add_class("tp-part")
             for name in PARTS
         }
         self.answers = {name: widgets.HTMLMath(layout={"display": "none"}).add_class("tp-answer") for name in PARTS}
-        self.rate = {name: self.button(name.capitalize(), lambda name=name: self._rate(name)) for name in RATINGS}
-        self.previous = self.button("Previous", lambda: self._go(-1))
-        self.next = self.button("Next", lambda: self._go(1))
-        label = widgets.HTML('<span id="tp-rate">How well did you know it?</span>')
+        self.rate = {
+            name: self.button(label, lambda name=name: self._rate(name)) for name, label in RATING_LABELS.items()
+        }
+        self.previous = self.button(_("Previous"), lambda: self._go(-1))
+        self.next = self.button(_("Next"), lambda: self._go(1))
+        asked = escape(self.translate(_("How well did you know it?")), quote=False)
+        label = widgets.HTML(f'<span id="tp-rate">{asked}</span>')
         return [
             bar(self.topic, self.level, self.order, self.time, self.everybody).add_class("tp-filters"),
             self.card,
@@ -85,7 +92,7 @@ class QuestionCards(Sheet):
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The questions of the present filter, in their order."""
+        """The questions of the current filter, in their order."""
         return self._questions
 
     @property
@@ -111,12 +118,20 @@ class QuestionCards(Sheet):
             button.disabled = question is None
         if question is None:
             self._timing.stop()
-            self.card.value = "<p>No question has this topic and this level.</p>"
+            none = _("No question has this topic and this level.")
+            self.card.value = f"<p>{escape(self.translate(none))}</p>"
             return
-        asked = " · everybody asks this" if question.everybody_asks else ""
+        where = [
+            _("{place} of {all}", place=self._place + 1, all=len(self._questions)),
+            question.topic,
+            question.level,
+        ]
+        if question.everybody_asks:
+            where.append(_("everybody asks this"))
+        if (recall := self.ratings.recall(question.id)) is not None:
+            where.append(_("expected recall {recall:.0%}", recall=recall))
         self.card.value = (
-            f'<p class="tp-where">{self._place + 1} of {len(self._questions)} · {escape(question.topic)}'
-            f" · {question.level}{asked}{_since(self.ratings.recall(question.id))}</p>"
+            f'<p class="tp-where">{escape(self.translate(join(" · ", where)))}</p>'
             f'<h3 class="tp-question">{line(question.question)}</h3>'
         )
         self._begin()
@@ -135,7 +150,7 @@ class QuestionCards(Sheet):
     def _stop(self) -> None:
         seconds = self._timing.stop()
         if seconds is not None and self.time.value:
-            self.say(f"You took {seconds:.0f} s of {self.time.value} s.")
+            self.say(_("You took {seconds:.0f} s of {most} s.", seconds=seconds, most=self.time.value))
 
     def _fill(self, name: str) -> None:
         """Compute the question's numbers at the first reveal, and put one part of its answer on the page."""
@@ -143,17 +158,18 @@ class QuestionCards(Sheet):
         question = self._filled
         body = {
             PARTS[0]: html(question.short),
-            PARTS[1]: html(question.whiteboard) + _sources(question),
+            PARTS[1]: html(question.whiteboard) + self._sources(question),
             PARTS[2]: "".join(
                 f"<p><strong>{line(item.question)}</strong></p>{html(item.answer)}" for item in question.follow_ups
             ),
             PARTS[3]: f"<p><strong>{line(question.wrong)}</strong></p>{html(question.refuted)}",
         }[name]
-        self.answers[name].value = section(name[0].upper() + name[1:], body)
+        self.answers[name].value = self.section(_HEADINGS[PARTS.index(name)], body)
 
     def _reveal(self, name: str, visible: bool) -> None:
         shown(self.answers[name], visible)
-        self.parts[name].description = self.translate(f"{'Hide' if visible else 'Show'} {name}")
+        label = _("Hide {part}", part=name) if visible else _("Show {part}", part=name)
+        self.parts[name].description = self.translate(label)
 
     def _rate(self, rating: str) -> None:
         if monotonic() - self._rated < TWICE:
@@ -162,7 +178,14 @@ class QuestionCards(Sheet):
         due = self.ratings.rate(self.question.id, rating)
         wait = due - datetime.now(UTC)
         self._go(1)
-        self.say(f"Noted: {rating}. That question comes again in {_words(wait)}. {self.ratings.problem}")
+        self.say(
+            _(
+                "Noted: {rating}. That question comes again in {wait}. {problem}",
+                rating=rating,
+                wait=_words(wait),
+                problem=self.ratings.problem,
+            )
+        )
         self.parts[PARTS[0]].focus()
 
     def _go(self, by: int) -> None:
@@ -170,20 +193,16 @@ class QuestionCards(Sheet):
         self._show()
         self.say("")
 
-
-def _sources(question: Question) -> str:
-    items = "".join(f"<li>{line(source)}</li>" for source in question.sources)
-    return f'<p>Shown in {notebook_link(question.notebook)}.</p><ul class="tp-sources">{items}</ul>'
-
-
-def _since(recall: float | None) -> str:
-    return "" if recall is None else f" · expected recall {recall:.0%}"
+    def _sources(self, question: Question) -> str:
+        items = "".join(f"<li>{line(source)}</li>" for source in question.sources)
+        return f'{self.shown_in(question.notebook)}<ul class="tp-sources">{items}</ul>'
 
 
 def _words(wait: timedelta) -> str:
     """Return a waiting time in words."""
-    for unit, seconds in (("day", 86_400), ("hour", 3600), ("minute", 60)):
-        count = round(wait.total_seconds() / seconds)
-        if count >= 1:
-            return f"{count} {unit}{'s' * (count > 1)}"
-    return "a minute"
+    days, hours, minutes = (round(wait.total_seconds() / seconds) for seconds in (86_400, 3600, 60))
+    if days >= 1:
+        return plural("{n} day", "{n} days", days)
+    if hours >= 1:
+        return plural("{n} hour", "{n} hours", hours)
+    return plural("{n} minute", "{n} minutes", minutes) if minutes >= 1 else _("a minute")

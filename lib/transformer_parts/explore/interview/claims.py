@@ -6,7 +6,8 @@ import ipywidgets as widgets
 import numpy as np
 
 from transformer_parts.explore.interview.sheet import Sheet, bar
-from transformer_parts.explore.prose import html, notebook_link
+from transformer_parts.explore.prose import html
+from transformer_parts.language import _, join
 from transformer_parts.learn.interview import Bank, Claim
 from transformer_parts.learn.interview_files import load_bank
 
@@ -28,10 +29,10 @@ class ClaimRound(Sheet):
     true, false, next : ipywidgets.Button
     """
 
-    alt = "A statement, two buttons to call it true or false, and the computed number that settles it."
+    alt = _("A statement, two buttons to call it true or false, and the computed number that settles it.")
 
     def __init__(self, seed: int | None = None, bank: Bank | None = None, *, language: str | None = None):
-        claims = (load_bank() if bank is None else bank).claims
+        claims = (load_bank(language=language) if bank is None else bank).claims
         self.claims = tuple(claims[index] for index in np.random.default_rng(seed).permutation(len(claims)))
         self._place = 0
         self._right = self._tried = 0
@@ -41,9 +42,9 @@ class ClaimRound(Sheet):
     def make(self) -> list[widgets.Widget]:
         """Return the parts, from top to bottom."""
         self.statement = widgets.HTMLMath().add_class("tp-card")
-        self.true = self.button("True", lambda: self._choose(True))
-        self.false = self.button("False", lambda: self._choose(False))
-        self.next = self.button("Next statement", self._go)
+        self.true = self.button(_("True"), lambda: self._choose(True))
+        self.false = self.button(_("False"), lambda: self._choose(False))
+        self.next = self.button(_("Next statement"), self._go)
         self.settled = widgets.HTMLMath().add_class("tp-answer")
         self.tally = widgets.HTML()
         return [self.statement, bar(self.true, self.false, self.next, self.tally), self.status, self.settled]
@@ -55,8 +56,10 @@ class ClaimRound(Sheet):
 
     def _show(self) -> None:
         self._open = True
+        place = _("{place} of {all}", place=self._place + 1, all=len(self.claims))
+        where = join(" · ", [place, self.claim.topic])
         self.statement.value = (
-            f'<p class="tp-where">{self._place + 1} of {len(self.claims)} · {escape(self.claim.topic)}</p>'
+            f'<p class="tp-where">{escape(self.translate(where))}</p>'
             f'<div class="tp-question">{html(self.claim.statement)}</div>'
         )
         self.settled.value = ""
@@ -69,9 +72,11 @@ class ClaimRound(Sheet):
             self._open = False
             self._tried += 1
             self._right += right
-            self.tally.value = f"<span>{self._right} of {self._tried} right</span>"
-        self.settled.value = f"<section>{html(text)}<p>Shown in {notebook_link(self.claim.notebook)}.</p></section>"
-        self.say(f"The statement is **{'true' if holds else 'false'}**.", kind="right" if right else "wrong")
+            tally = _("{right} of {tried} right", right=self._right, tried=self._tried)
+            self.tally.value = f"<span>{escape(self.translate(tally))}</span>"
+        self.settled.value = f"<section>{html(text)}{self.shown_in(self.claim.notebook)}</section>"
+        verdict = _("The statement is **true**.") if holds else _("The statement is **false**.")
+        self.say(verdict, kind="right" if right else "wrong")
         self.next.focus()
 
     def _go(self) -> None:

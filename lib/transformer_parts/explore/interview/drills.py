@@ -1,19 +1,21 @@
 """The drills: a calculation with fresh numbers, a line to type the answer, and what to say to it."""
 
+from html import escape
 from types import MappingProxyType
 
 import ipywidgets as widgets
 
-from transformer_parts.explore.interview.sheet import Sheet, bar, section, shown
+from transformer_parts.explore.interview.sheet import Sheet, bar, shown
 from transformer_parts.explore.prose import html, line, notebook_link
+from transformer_parts.language import _, join
 from transformer_parts.learn.drills import DRILLS, Drill
 
 _HINTS = MappingProxyType(
     {
-        "real": "Three significant digits are enough.",
-        "count": "In full (134,515,008) or rounded with K, M or B (134.5M).",
-        "bytes": "In bytes, or with kB, MB, GB, KiB, MiB, GiB.",
-        "flops": "In full, as 1.5e9, or with MFLOP, GFLOP.",
+        "real": _("Three significant digits are enough."),
+        "count": _("In full (134,515,008) or rounded with K, M or B (134.5M)."),
+        "bytes": _("In bytes, or with kB, MB, GB, KiB, MiB, GiB."),
+        "flops": _("In full, as 1.5e9, or with MFLOP, GFLOP."),
     }
 )
 
@@ -36,7 +38,7 @@ class DrillSheet(Sheet):
         What the reader types; Enter checks it.
     """
 
-    alt = "A calculation with fresh numbers, a line for the answer, and buttons to check it and to see the working."
+    alt = _("A calculation with fresh numbers, a line for the answer, and buttons to check it and to see the working.")
 
     def __init__(self, seed: int | None = None, *, language: str | None = None):
         self._seed = seed
@@ -46,18 +48,18 @@ class DrillSheet(Sheet):
 
     def make(self) -> list[widgets.Widget]:
         """Return the parts, from top to bottom."""
-        self.drill = widgets.Dropdown(
-            options=[(f"{number} · {drill.title}", drill) for number, drill in enumerate(DRILLS, 1)],
-            description="Drill",
-        )
-        self.drill.observe(lambda _: self.act(self._draw), names="value")
+        titles = [
+            (_("{number} · {title}", number=number, title=drill.title), drill) for number, drill in enumerate(DRILLS, 1)
+        ]
+        self.drill = self.control(widgets.Dropdown(options=titles, description=_("Drill")))
+        self.drill.observe(lambda _change: self.act(self._draw), names="value")
         self.task = widgets.HTMLMath().add_class("tp-card")
-        self.answer = widgets.Text(description="Answer", continuous_update=False)
+        self.answer = self.control(widgets.Text(description=_("Answer"), continuous_update=False))
         self.answer.observe(lambda change: self.act(self._check) if change["new"].strip() else None, names="value")
         self.working = widgets.HTMLMath(layout={"display": "none"}).add_class("tp-answer")
-        self.show_working = self.button("Show the working", self._toggle)
-        self.check = self.button("Check", self._check_again)
-        self.new = self.button("New numbers", self._fresh)
+        self.show_working = self.button(_("Show the working"), self._toggle)
+        self.check = self.button(_("Check"), self._check_again)
+        self.new = self.button(_("New numbers"), self._fresh)
         self.tally = widgets.HTML()
         return [
             bar(self.drill).add_class("tp-filters"),
@@ -77,10 +79,13 @@ class DrillSheet(Sheet):
         self.case = self.present.case(self._seed)
         if self._seed is not None:
             self._seed += 1
-        hint = f"{_HINTS[self.present.kind]} {'Several numbers: separate them by commas.' * (len(self.case.right) > 1)}"
+        hints = [_HINTS[self.present.kind]]
+        if len(self.case.right) > 1:
+            hints.append(_("Several numbers: separate them by commas."))
+        link = notebook_link(self.present.notebook, language=self.language)
         self.task.value = (
-            f'<p class="tp-where">{notebook_link(self.present.notebook)}</p>{html(self.case.task)}'
-            f'<p class="tp-where">{line(hint)}</p>'
+            f'<p class="tp-where">{link}</p>{html(self.translate(self.case.task))}'
+            f'<p class="tp-where">{line(self.translate(join(" ", hints)))}</p>'
         )
         self._open = True
         self.answer.value = ""
@@ -96,7 +101,7 @@ class DrillSheet(Sheet):
         if self.answer.value.strip():
             self._check()
         else:
-            self.say("Type your answer first.")
+            self.say(_("Type your answer first."))
             self.answer.focus()
 
     def _check(self) -> None:
@@ -108,16 +113,17 @@ class DrillSheet(Sheet):
             self._open = False
             self._tried += 1
             self._right += verdict.passed
-            self.tally.value = f"<span>{self._right} of {self._tried} right at the first try</span>"
+            tally = _("{right} of {tried} right at the first try", right=self._right, tried=self._tried)
+            self.tally.value = f"<span>{escape(self.translate(tally))}</span>"
         self.say(verdict.message, kind="right" if verdict.passed else "wrong")
 
     def _toggle(self) -> None:
         visible = self.working.layout.display == "none"
         if visible:
             self._open = False  # what has been seen does not count
-            self.working.value = section("Working", html(self.case.working))
+            self.working.value = self.section(_("Working"), html(self.translate(self.case.working)))
         self._reveal(visible)
 
     def _reveal(self, visible: bool) -> None:
         shown(self.working, visible)
-        self.show_working.description = self.translate("Hide the working" if visible else "Show the working")
+        self.show_working.description = self.translate(_("Hide the working") if visible else _("Show the working"))

@@ -6,14 +6,15 @@ from html import escape
 
 import ipywidgets as widgets
 
-from transformer_parts.explore.interview.sheet import Sheet, Timer, bar, section, shown
+from transformer_parts.explore.interview.sheet import RATING_LABELS, Sheet, Timer, bar, shown
 from transformer_parts.explore.prose import html, line, notebook_link
+from transformer_parts.language import _, join
 from transformer_parts.learn.interview import LEVELS, Bank
 from transformer_parts.learn.interview_files import load_bank
 from transformer_parts.learn.mock_interview import MockInterview, draw
-from transformer_parts.learn.ratings import RATINGS, Ratings
+from transformer_parts.learn.ratings import Ratings
 
-FILE_NAME = "mock-interview.md"
+FILE_NAME = _("mock-interview.md")
 
 
 class MockSheet(Sheet):
@@ -38,7 +39,7 @@ class MockSheet(Sheet):
         The interview that goes on, or went on last.
     """
 
-    alt = "Settings of a mock interview: number of questions, time for each, level; and a button to start."
+    alt = _("Settings of a mock interview: number of questions, time for each, level; and a button to start.")
 
     def __init__(
         self,
@@ -48,34 +49,41 @@ class MockSheet(Sheet):
         *,
         language: str | None = None,
     ):
-        self.bank = load_bank() if bank is None else bank
+        self.bank = load_bank(language=language) if bank is None else bank
         self.ratings = Ratings() if ratings is None else ratings
         self.interview: MockInterview | None = None
         self._seed = seed
-        self._timing = Timer()
+        self._timing = Timer(language=language)
         self._took: float | None = None
         super().__init__(language=language)
 
     def make(self) -> list[widgets.Widget]:
         """Return the parts, from top to bottom."""
-        self.count = widgets.BoundedIntText(value=5, min=1, max=len(self.bank.questions), description="Questions")
-        self.seconds = widgets.BoundedIntText(value=120, min=10, max=900, step=10, description="Seconds each")
-        self.level = widgets.Dropdown(options=["all levels", *LEVELS], description="Level")
-        self.everybody = widgets.Checkbox(description="only the ten that everybody asks", indent=False)
-        self.start = self.button("Start the interview", self._start)
+        self.count = self.control(
+            widgets.BoundedIntText(value=5, min=1, max=len(self.bank.questions), description=_("Questions"))
+        )
+        self.seconds = self.control(
+            widgets.BoundedIntText(value=120, min=10, max=900, step=10, description=_("Seconds each"))
+        )
+        self.level = self.control(widgets.Dropdown(options=[_("all levels"), *LEVELS], description=_("Level")))
+        self.everybody = self.control(widgets.Checkbox(description=_("only the ten that everybody asks"), indent=False))
+        self.start = self.button(_("Start the interview"), self._start)
         self.settings = bar(self.count, self.seconds, self.level, self.everybody, self.start).add_class("tp-filters")
         self.card = widgets.HTMLMath().add_class("tp-card")
-        self.show = self.button("Show the answer", self._reveal)
-        self.stop = self.button("End here", self._end)
+        self.show = self.button(_("Show the answer"), self._reveal)
+        self.stop = self.button(_("End here"), self._end)
         self.answer = widgets.HTMLMath().add_class("tp-answer")
-        self.rate = {name: self.button(name.capitalize(), lambda name=name: self._rate(name)) for name in RATINGS}
-        self.rating = bar(widgets.HTML("<span>How well did you know it?</span>"), *self.rate.values())
+        self.rate = {
+            name: self.button(label, lambda name=name: self._rate(name)) for name, label in RATING_LABELS.items()
+        }
+        asked = escape(self.translate(_("How well did you know it?")), quote=False)
+        self.rating = bar(widgets.HTML(f"<span>{asked}</span>"), *self.rate.values())
         self.asking = widgets.VBox(
             [self.card, self._timing.widget, bar(self.show, self.stop), self.answer, self.rating]
         ).add_class("tp-asking")
         self.sheet = widgets.HTML().add_class("tp-answer")
-        self.text = widgets.Textarea(description="Markdown", rows=8).add_class("tp-export")
-        self.again = self.button("Another interview", self._again)
+        self.text = widgets.Textarea(description=self.translate(_("Markdown")), rows=8).add_class("tp-export")
+        self.again = self.button(_("Another interview"), self._again)
         self.result = widgets.VBox([self.sheet, self.text, bar(self.again)]).add_class("tp-asking")
         self._stage(self.settings)
         return [self.settings, self.asking, self.result]
@@ -88,7 +96,7 @@ class MockSheet(Sheet):
         level = None if self.level.index == 0 else self.level.value
         found = self.bank.select(level=level, everybody_asks=self.everybody.value)
         if not found:
-            self.say("No question has these settings.")
+            self.say(_("No question has these settings."))
             return
         drawn = draw(found, min(self.count.value, len(found)), seed=self._seed)
         if self._seed is not None:
@@ -100,9 +108,12 @@ class MockSheet(Sheet):
     def _ask(self) -> None:
         question = self.interview.present
         self._took = None
-        place = len(self.interview.answered) + 1
+        place = _(
+            "Question {place} of {all}", place=len(self.interview.answered) + 1, all=len(self.interview.questions)
+        )
+        where = join(" · ", [place, question.topic])
         self.card.value = (
-            f'<p class="tp-where">Question {place} of {len(self.interview.questions)} · {escape(question.topic)}</p>'
+            f'<p class="tp-where">{escape(self.translate(where))}</p>'
             f'<h3 class="tp-question">{line(question.question)}</h3>'
         )
         self.answer.value = ""
@@ -119,14 +130,20 @@ class MockSheet(Sheet):
         self._took = took
         question = self.interview.present.filled()
         self.answer.value = (
-            section("30-second answer", html(question.short))
-            + section("Whiteboard answer", html(question.whiteboard))
-            + section("Common wrong answer", f"<p><strong>{line(question.wrong)}</strong></p>{html(question.refuted)}")
-            + f"<p>Shown in {notebook_link(question.notebook)}.</p>"
+            self.section(_("30-second answer"), html(question.short))
+            + self.section(_("Whiteboard answer"), html(question.whiteboard))
+            + self.section(
+                _("Common wrong answer"), f"<p><strong>{line(question.wrong)}</strong></p>{html(question.refuted)}"
+            )
+            + self.shown_in(question.notebook)
         )
         shown(self.rating, True)
-        over = self._took > self.interview.seconds
-        self.say(f"You took {self._took:.0f} s of {self.interview.seconds:.0f} s{', over time' if over else ''}.")
+        most = self.interview.seconds
+        self.say(
+            _("You took {seconds:.0f} s of {most:.0f} s, over time.", seconds=took, most=most)
+            if took > most
+            else _("You took {seconds:.0f} s of {most:.0f} s.", seconds=took, most=most)
+        )
         self.rate["good"].focus()
         self.show.disabled = True
 
@@ -147,11 +164,11 @@ class MockSheet(Sheet):
     def _end(self) -> None:
         self._timing.stop()
         today = date.today().isoformat()
-        markdown = self.interview.markdown(date=today)
+        markdown = self.interview.markdown(date=today, language=self.language)
         self.text.value = markdown
-        self.sheet.value = _table(self.interview) + _download(markdown)
+        self.sheet.value = self._table() + self._download(markdown)
         self._stage(self.result)
-        self.say("" if self.interview.answered else "Ended before the first rating.")
+        self.say("" if self.interview.answered else _("Ended before the first rating."))
         self.again.focus()
 
     def _again(self) -> None:
@@ -159,27 +176,29 @@ class MockSheet(Sheet):
         self.say("")
         self.start.focus()
 
+    def _table(self) -> str:
+        def shown_text(words: str) -> str:
+            return escape(self.translate(words))
 
-def _table(interview: MockInterview) -> str:
-    rows = "".join(
-        f'<tr><th scope="row">{escape(row.name)}</th><td>{row.questions}</td><td>{row.points} of {row.most}</td>'
-        f"<td>{row.seconds:.0f} s</td><td>{row.over}</td></tr>"
-        for row in interview.sheet()
-    )
-    head = "".join(
-        f'<th scope="col">{name}</th>' for name in ("Topic", "Questions", "Points", "Mean time", "Over time")
-    )
-    weak = "".join(
-        f"<li>{line(item.question.question)} ({notebook_link(item.question.notebook)})</li>"
-        for item in interview.answered
-        if item.points < 2
-    )
-    return (
-        f'<section><h4>Score sheet</h4><table class="tp-sheet"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody>'
-        f"</table>{f'<p>Read again:</p><ul>{weak}</ul>' if weak else ''}</section>"
-    )
+        rows = "".join(
+            f'<tr><th scope="row">{shown_text(row.name)}</th><td>{row.questions}</td><td>{shown_text(row.score)}</td>'
+            f"<td>{shown_text(row.mean_time)}</td><td>{row.over}</td></tr>"
+            for row in self.interview.sheet()
+        )
+        columns = (_("Topic"), _("Questions"), _("Points"), _("Mean time"), _("Over time"))
+        head = "".join(f'<th scope="col">{shown_text(name)}</th>' for name in columns)
+        weak = "".join(
+            f"<li>{line(item.question.question)} ({notebook_link(item.question.notebook, language=self.language)})</li>"
+            for item in self.interview.answered
+            if item.points < 2
+        )
+        title = shown_text(_("Read again:"))
+        again = f"<p>{title}</p><ul>{weak}</ul>" if weak else ""
+        table = f'<table class="tp-sheet"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+        return self.section(_("Score sheet"), f"{table}{again}")
 
-
-def _download(markdown: str) -> str:
-    data = b64encode(markdown.encode()).decode()
-    return f'<p><a download="{FILE_NAME}" href="data:text/markdown;base64,{data}">Save as {FILE_NAME}</a></p>'
+    def _download(self, markdown: str) -> str:
+        data = b64encode(markdown.encode()).decode()
+        label = escape(self.translate(_("Save as {file}", file=FILE_NAME)))
+        name = escape(self.translate(FILE_NAME))
+        return f'<p><a download="{name}" href="data:text/markdown;base64,{data}">{label}</a></p>'

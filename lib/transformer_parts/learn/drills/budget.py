@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from transformer_parts.language import Message, _, plural
 from transformer_parts.learn.drills.drill import Drill, Slip
 from transformer_parts.maths import budget
 from transformer_parts.maths.budget import DecoderConfig
@@ -18,7 +19,7 @@ def _up(number: Fraction | int, multiple: int) -> int:
 
 WIDTH = Drill(
     name="d_ff",
-    title="d_ff by the published rule",
+    title=_("d_ff by the published rule"),
     notebook="13_budget",
     kind="count",
     draw=lambda rng: {
@@ -26,40 +27,47 @@ WIDTH = Drill(
         "multiple_of": int(rng.choice([128, 256, 512, 1024, 4096])),
         "tenths": int(rng.choice([12, 13, 14, 15, 16])),
     },
-    task=lambda d, multiple_of, tenths: (
-        f"The width rule of the Llama code for $d={d}$, `multiple_of={multiple_of}` and"
-        f" `ffn_dim_multiplier={tenths / 10}`: give the hidden width of the SwiGLU layer."
+    task=lambda d, multiple_of, tenths: _(
+        "The width rule of the Llama code for $d={d}$, `multiple_of={multiple_of}` and"
+        " `ffn_dim_multiplier={multiplier}`: give the hidden width of the SwiGLU layer.",
+        d=d,
+        multiple_of=multiple_of,
+        multiplier=tenths / 10,
     ),
     answer=lambda d, multiple_of, tenths: budget.llama_d_ff(d, multiple_of=multiple_of, multiplier=tenths / 10).d_ff,
-    working=lambda d, multiple_of, tenths: (
-        f"$8d/3$ rounded down: {8 * d // 3:,}; times {tenths / 10} rounded down: {8 * d // 3 * tenths // 10:,}; up to a"
-        f" multiple of {multiple_of}"
+    working=lambda d, multiple_of, tenths: _(
+        "$8d/3$ rounded down: {base:,}; times {multiplier} rounded down: {widened:,}; up to a"
+        " multiple of {multiple_of}",
+        base=8 * d // 3,
+        multiplier=tenths / 10,
+        widened=8 * d // 3 * tenths // 10,
+        multiple_of=multiple_of,
     ),
     slips=(
         Slip(
-            "8d/3 without rounding",
+            _("8d/3 without rounding"),
             lambda d, multiple_of, tenths: Fraction(8 * d // 3 * tenths, 10),
-            "You stopped before the rounding: the width goes up to the next multiple.",
+            _("You stopped before the rounding: the width goes up to the next multiple."),
         ),
         Slip(
-            "rounded down",
+            _("rounded down"),
             lambda d, multiple_of, tenths: 8 * d // 3 * tenths // 10 // multiple_of * multiple_of,
-            "You rounded down to a multiple; the rule rounds up.",
+            _("You rounded down to a multiple; the rule rounds up."),
         ),
         Slip(
-            "multiplier ignored",
+            _("multiplier ignored"),
             lambda d, multiple_of, tenths: _up(8 * d // 3, multiple_of),
-            "You left the multiplier out. It comes after 8d/3 and before the rounding.",
+            _("You left the multiplier out. It comes after 8d/3 and before the rounding."),
         ),
         Slip(
-            "multiplied after rounding",
+            _("multiplied after rounding"),
             lambda d, multiple_of, tenths: Fraction(_up(8 * d // 3, multiple_of) * tenths, 10),
-            "You rounded up first and multiplied then. The multiplier comes before the rounding.",
+            _("You rounded up first and multiplied then. The multiplier comes before the rounding."),
         ),
         Slip(
-            "two thirds forgotten",
+            _("two thirds forgotten"),
             lambda d, multiple_of, tenths: _up(4 * d * tenths // 10, multiple_of),
-            "You began with 4d. A gated layer begins with two thirds of that.",
+            _("You began with 4d. A gated layer begins with two thirds of that."),
         ),
     ),
 )
@@ -80,47 +88,64 @@ def _layer(d, heads, groups, f, **change) -> DecoderConfig:
     return DecoderConfig(**(sizes | change))
 
 
+def kv_heads(groups: int) -> Message:
+    """Return how many kv heads there are, in words."""
+    return plural("{n} kv head", "{n} kv heads", groups)
+
+
 LAYER = Drill(
     name="layer_parameters",
-    title="Parameters of one layer",
+    title=_("Parameters of one layer"),
     notebook="13_budget",
     kind="count",
     draw=layer_sizes,
-    task=lambda d, heads, groups, f: (
-        f"A decoder layer: $d={d}$, {heads} query heads of {d // heads} channels, {groups} kv head{'s' * (groups > 1)},"
-        f" SwiGLU of width {f}, two RMSNorms, no biases. How many parameters?"
+    task=lambda d, heads, groups, f: _(
+        "A decoder layer: $d={d}$, {heads} query heads of {head_dim} channels, {kv_heads},"
+        " SwiGLU of width {f}, two RMSNorms, no biases. How many parameters?",
+        d=d,
+        heads=heads,
+        head_dim=d // heads,
+        kv_heads=kv_heads(groups),
+        f=f,
     ),
     answer=lambda d, heads, groups, f: budget.count(_layer(d, heads, groups, f)).layer.total,
-    working=lambda d, heads, groups, f: (
-        f"attention ${d}\\cdot{d // heads}\\cdot(2\\cdot{heads}+2\\cdot{groups})"
-        f"={2 * d * (d // heads) * (heads + groups)}$, feed-forward $3\\cdot{d}\\cdot{f}={3 * d * f}$, norms"
-        f" $2\\cdot{d}={2 * d}$; together"
+    working=lambda d, heads, groups, f: _(
+        "attention ${d}\\cdot{head_dim}\\cdot(2\\cdot{heads}+2\\cdot{groups})={attention}$, feed-forward"
+        " $3\\cdot{d}\\cdot{f}={feed_forward}$, norms $2\\cdot{d}={norms}$; together",
+        d=d,
+        head_dim=d // heads,
+        heads=heads,
+        groups=groups,
+        attention=2 * d * (d // heads) * (heads + groups),
+        f=f,
+        feed_forward=3 * d * f,
+        norms=2 * d,
     ),
     slips=(
         Slip(
-            "kv heads counted as query heads",
+            _("kv heads counted as query heads"),
             lambda d, heads, groups, f: 4 * d * d + 3 * d * f + 2 * d,
-            "You counted as many kv heads as query heads. W_k and W_v have kv heads · head_dim columns.",
+            _("You counted as many kv heads as query heads. W_k and W_v have kv heads · head_dim columns."),
         ),
         Slip(
-            "two feed-forward matrices",
+            _("two feed-forward matrices"),
             lambda d, heads, groups, f: 2 * d * d // heads * (heads + groups) + 2 * d * f + 2 * d,
-            "A gated layer has three matrices: gate, up and down.",
+            _("A gated layer has three matrices: gate, up and down."),
         ),
         Slip(
-            "output projection forgotten",
+            _("output projection forgotten"),
             lambda d, heads, groups, f: d * d // heads * (heads + 2 * groups) + 3 * d * f + 2 * d,
-            "W_o is missing: attention has four matrices.",
+            _("W_o is missing: attention has four matrices."),
         ),
         Slip(
-            "key and value counted once",
+            _("key and value counted once"),
             lambda d, heads, groups, f: d * d // heads * (2 * heads + groups) + 3 * d * f + 2 * d,
-            "Keys and values have a matrix each.",
+            _("Keys and values have a matrix each."),
         ),
         Slip(
-            "feed-forward of width 4d",
+            _("feed-forward of width 4d"),
             lambda d, heads, groups, f: 2 * d * d // heads * (heads + groups) + 8 * d * d + 2 * d,
-            "You took a plain layer of width 4d. Here the width is given, and there are three matrices.",
+            _("You took a plain layer of width 4d. Here the width is given, and there are three matrices."),
         ),
     ),
 )
@@ -143,45 +168,56 @@ def _model_total(**change):
 
 MODEL = Drill(
     name="model_parameters",
-    title="Parameters of a model",
+    title=_("Parameters of a model"),
     notebook="13_budget",
     kind="count",
     draw=model_sizes,
-    task=lambda d, heads, groups, f, layers, vocabulary: (
-        f"A decoder of {layers} layers: $d={d}$, {heads} query heads of {d // heads} channels, {groups} kv"
-        f" head{'s' * (groups > 1)}, SwiGLU of width {f}, two RMSNorms a layer and a last one, vocabulary"
-        f" {vocabulary:,}, head tied to the embedding, RoPE, no biases. How many parameters?"
+    task=lambda d, heads, groups, f, layers, vocabulary: _(
+        "A decoder of {layers} layers: $d={d}$, {heads} query heads of {head_dim} channels, {kv_heads},"
+        " SwiGLU of width {f}, two RMSNorms a layer and a last one, vocabulary"
+        " {vocabulary:,}, head tied to the embedding, RoPE, no biases. How many parameters?",
+        layers=layers,
+        d=d,
+        heads=heads,
+        head_dim=d // heads,
+        kv_heads=kv_heads(groups),
+        f=f,
+        vocabulary=vocabulary,
     ),
     answer=lambda **sizes: budget.count(model(**sizes)).total,
-    working=lambda d, heads, groups, f, layers, vocabulary: (
-        f"layer ${2 * d * (d // heads) * (heads + groups) + 3 * d * f + 2 * d}$, times {layers}; embedding"
-        f" ${vocabulary}\\cdot{d}={vocabulary * d}$; last norm {d}; together"
+    working=lambda d, heads, groups, f, layers, vocabulary: _(
+        "layer ${layer}$, times {layers}; embedding ${vocabulary}\\cdot{d}={embedding}$; last norm {d}; together",
+        layer=2 * d * (d // heads) * (heads + groups) + 3 * d * f + 2 * d,
+        layers=layers,
+        vocabulary=vocabulary,
+        d=d,
+        embedding=vocabulary * d,
     ),
     slips=(
         Slip(
-            "tied head counted twice",
+            _("tied head counted twice"),
             _model_total(tied=False),
-            "You counted the head as well. It is tied: the embedding read the other way.",
+            _("You counted the head as well. It is tied: the embedding read the other way."),
         ),
         Slip(
-            "embedding forgotten",
+            _("embedding forgotten"),
             _model_total(vocab_size=0),
-            "The embedding is missing, vocabulary times d. (Tied, it is also the head, and counts once.)",
+            _("The embedding is missing, vocabulary times d. (Tied, it is also the head, and counts once.)"),
         ),
         Slip(
-            "one layer",
+            _("one layer"),
             _model_total(n_layers=1),
-            "You counted one layer; multiply by their number.",
+            _("You counted one layer; multiply by their number."),
         ),
         Slip(
-            "kv heads counted as query heads",
+            _("kv heads counted as query heads"),
             lambda **sizes: budget.count(replace(model(**sizes), n_kv_heads=sizes["heads"])).total,
-            "You counted as many kv heads as query heads. W_k and W_v have kv heads · head_dim columns.",
+            _("You counted as many kv heads as query heads. W_k and W_v have kv heads · head_dim columns."),
         ),
         Slip(
-            "two feed-forward matrices",
+            _("two feed-forward matrices"),
             _model_total(ffn="mlp"),
-            "A gated layer has three matrices: gate, up and down.",
+            _("A gated layer has three matrices: gate, up and down."),
         ),
     ),
 )

@@ -4,7 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from transformer_parts.learn.drills.budget import model, model_sizes
+from transformer_parts.language import _
+from transformer_parts.learn.drills.budget import kv_heads, model, model_sizes
 from transformer_parts.learn.drills.drill import Drill, Slip
 from transformer_parts.maths import budget
 from transformer_parts.maths.budget import DecoderConfig
@@ -29,62 +30,71 @@ def _cache(layers, heads, groups, head_dim, tokens) -> int:
 
 
 def _binary(number: int) -> Fraction:
-    """Return what one decimal unit is of the binary unit in which a number of bytes is told."""
+    """Return what one decimal unit is of the binary unit in which a number of bytes is printed."""
     power = 3 if number >= 2**30 else 2 if number >= 2**20 else 1
     return Fraction(1000**power, 1024**power)
 
 
 CACHE = Drill(
     name="kv_bytes",
-    title="Bytes of a KV cache",
+    title=_("Bytes of a KV cache"),
     notebook="07_cache",
     kind="bytes",
     draw=_cache_sizes,
-    task=lambda layers, heads, groups, head_dim, tokens: (
-        f"A decoder of {layers} layers with {heads} query heads and {groups} kv head{'s' * (groups > 1)} of"
-        f" {head_dim} channels caches in 16 bits. How many bytes does its cache need for {tokens:,} tokens?"
-        " (Units such as GiB may be used.)"
+    task=lambda layers, heads, groups, head_dim, tokens: _(
+        "A decoder of {layers} layers with {heads} query heads and {kv_heads} of {head_dim}"
+        " channels caches in 16 bits. How many bytes does its cache need for {tokens:,} tokens? (Units"
+        " such as GiB may be used.)",
+        layers=layers,
+        heads=heads,
+        kv_heads=kv_heads(groups),
+        head_dim=head_dim,
+        tokens=tokens,
     ),
     answer=_cache,
-    working=lambda layers, heads, groups, head_dim, tokens: (
-        f"$2\\cdot{layers}\\cdot{groups}\\cdot{head_dim}\\cdot2={4 * layers * groups * head_dim}$ bytes for a token,"
-        f" times {tokens:,}"
+    working=lambda layers, heads, groups, head_dim, tokens: _(
+        "$2\\cdot{layers}\\cdot{groups}\\cdot{head_dim}\\cdot2={each}$ bytes for a token, times {tokens:,}",
+        layers=layers,
+        groups=groups,
+        head_dim=head_dim,
+        each=4 * layers * groups * head_dim,
+        tokens=tokens,
     ),
     slips=(
         Slip(
-            "key or value alone",
+            _("key or value alone"),
             lambda **sizes: _cache(**sizes) // 2,
-            "A factor 2 is missing: keys and values are both kept, and each number has 2 bytes.",
+            _("A factor 2 is missing: keys and values are both kept, and each number has 2 bytes."),
         ),
         Slip(
-            "query heads counted",
+            _("query heads counted"),
             lambda **sizes: _cache(**(sizes | {"groups": sizes["heads"]})),
-            "You counted the query heads. Only kv heads are cached.",
+            _("You counted the query heads. Only kv heads are cached."),
         ),
         Slip(
-            "one layer",
+            _("one layer"),
             lambda **sizes: _cache(**(sizes | {"layers": 1})),
-            "That is one layer's cache; each layer has its own.",
+            _("That is one layer's cache; each layer has its own."),
         ),
         Slip(
-            "one token",
+            _("one token"),
             lambda **sizes: _cache(**(sizes | {"tokens": 1})),
-            "That is the cache of one token; multiply by the tokens.",
+            _("That is the cache of one token; multiply by the tokens."),
         ),
         Slip(
-            "bits for bytes",
+            _("bits for bytes"),
             lambda **sizes: _cache(**sizes) * 8,
-            "That is the number of bits. 16 bits are 2 bytes.",
+            _("That is the number of bits. 16 bits are 2 bytes."),
         ),
         Slip(
-            "decimal number, binary unit",
+            _("decimal number, binary unit"),
             lambda **sizes: _cache(**sizes) / _binary(_cache(**sizes)),
-            "You divided by a power of 1000 and wrote a binary unit. 1 GiB is 2³⁰ bytes, 1 GB is 10⁹.",
+            _("You divided by a power of 1000 and wrote a binary unit. 1 GiB is 2³⁰ bytes, 1 GB is 10⁹."),
         ),
         Slip(
-            "binary number, decimal unit",
+            _("binary number, decimal unit"),
             lambda **sizes: _cache(**sizes) * _binary(_cache(**sizes)),
-            "You divided by a power of 1024 and wrote a decimal unit. 1 GiB is 2³⁰ bytes, 1 GB is 10⁹.",
+            _("You divided by a power of 1024 and wrote a decimal unit. 1 GiB is 2³⁰ bytes, 1 GB is 10⁹."),
         ),
     ),
 )
@@ -102,63 +112,72 @@ def _forward(context, **sizes) -> int:
 
 FLOPS = Drill(
     name="flops_per_token",
-    title="Operations of one token",
+    title=_("Operations of one token"),
     notebook="13_budget",
     kind="flops",
     draw=_flops_sizes,
-    task=lambda d, heads, groups, f, layers, vocabulary, context: (
-        f"A decoder of {layers} layers: $d={d}$, {heads} query heads of {d // heads} channels, {groups} kv"
-        f" head{'s' * (groups > 1)}, SwiGLU of width {f}, vocabulary {vocabulary:,}, head tied. How many floating-point"
-        f" operations does one token's forward pass cost with {context:,} tokens in the cache, itself included? (Matrix"
-        " products alone.)"
+    task=lambda d, heads, groups, f, layers, vocabulary, context: _(
+        "A decoder of {layers} layers: $d={d}$, {heads} query heads of {head_dim} channels, {kv_heads},"
+        " SwiGLU of width {f}, vocabulary {vocabulary:,}, head tied. How many"
+        " floating-point operations does one token's forward pass cost with {context:,} tokens in the"
+        " cache, itself included? (Matrix products alone.)",
+        layers=layers,
+        d=d,
+        heads=heads,
+        head_dim=d // heads,
+        kv_heads=kv_heads(groups),
+        f=f,
+        vocabulary=vocabulary,
+        context=context,
     ),
     answer=_forward,
-    working=lambda context, **sizes: (
-        "Two operations for each weight of the layers and of the head:"
-        f" {budget.flops_per_token(model(**sizes), context).weights:,}; scores and sums of values $4\\cdot S\\cdot"
-        f" H d_h$ in each layer: {budget.flops_per_token(model(**sizes), context).attention:,}; together"
+    working=lambda context, **sizes: _(
+        "Two operations for each weight of the layers and of the head: {weights:,}; scores and sums of"
+        " values $4\\cdot S\\cdot H d_h$ in each layer: {attention:,}; together",
+        weights=budget.flops_per_token(model(**sizes), context).weights,
+        attention=budget.flops_per_token(model(**sizes), context).attention,
     ),
     slips=(
         Slip(
-            "multiplications alone",
+            _("multiplications alone"),
             lambda **sizes: _forward(**sizes) // 2,
-            "You counted multiplications. Each comes with an addition: two operations for each weight.",
+            _("You counted multiplications. Each comes with an addition: two operations for each weight."),
         ),
         Slip(
-            "attention's products forgotten",
+            _("attention's products forgotten"),
             lambda context, **sizes: budget.flops_per_token(model(**sizes), context).weights,
-            "The weights' part is right. The products with cached keys and values are missing, 4·S·H·d_h a layer.",
+            _("The weights' part is right. The products with cached keys and values are missing, 4·S·H·d_h a layer."),
         ),
         Slip(
-            "kv heads in the scores",
+            _("kv heads in the scores"),
             lambda context, **sizes: (
                 budget.flops_per_token(model(**sizes), context).weights
                 + 4 * context * sizes["groups"] * sizes["d"] // sizes["heads"] * sizes["layers"]
             ),
-            "You counted kv heads in the scores. Every query head meets every key, grouped or not.",
+            _("You counted kv heads in the scores. Every query head meets every key, grouped or not."),
         ),
         Slip(
-            "embedding counted too",
+            _("embedding counted too"),
             lambda context, **sizes: _forward(context, **sizes) + 2 * sizes["vocabulary"] * sizes["d"],
-            "You counted the embedding beside the head. It is looked up, not multiplied.",
+            _("You counted the embedding beside the head. It is looked up, not multiplied."),
         ),
         Slip(
-            "head forgotten",
+            _("head forgotten"),
             lambda context, **sizes: _forward(context, **sizes) - 2 * sizes["vocabulary"] * sizes["d"],
-            "The head is missing. Tied or not, it is multiplied out: 2·V·d operations.",
+            _("The head is missing. Tied or not, it is multiplied out: 2·V·d operations."),
         ),
         Slip(
-            "training",
+            _("training"),
             lambda **sizes: 3 * _forward(**sizes),
-            "That is a step of training: forward and backward, three times the forward pass.",
+            _("That is a step of training: forward and backward, three times the forward pass."),
         ),
         Slip(
-            "scores alone",
+            _("scores alone"),
             lambda context, **sizes: (
                 budget.flops_per_token(model(**sizes), context).weights
                 + budget.flops_per_token(model(**sizes), context).attention // 2
             ),
-            "You counted the scores but not the weighted sum of the values, which costs as much.",
+            _("You counted the scores but not the weighted sum of the values, which costs as much."),
         ),
     ),
 )

@@ -1,6 +1,6 @@
 """The contract of a drill: a calculation with fresh numbers, its answer, and the slips that give other numbers.
 
-A drill's numbers are drawn anew for each seed, and again until every slip gives a number that no rounding confuses with
+A drill's numbers are drawn for each seed, again until every slip gives a number that no rounding confuses with
 the right one or with another slip's.  So a wrong number that is known names the slip that made it.
 """
 
@@ -142,7 +142,7 @@ class Case:
         return tuple(_shown(numbers, self.drill.kind) for numbers in self.slipped)
 
     def is_telling(self) -> bool:
-        """Tell whether right answer and slips are all far enough apart."""
+        """Return whether right answer and slips are all far enough apart."""
         every = (self.right, *self.slipped)
         size = _size(self.right)
         return size > 0 and all(
@@ -152,7 +152,7 @@ class Case:
         )
 
     def check(self, text: str) -> Verdict:
-        """Return what is to be said of a typed answer.  One that cannot be read is told so and is no mistake."""
+        """Return the verdict on a typed answer.  One that cannot be read is reported as such and is no mistake."""
         try:
             given = quantity.read(text, self.drill.kind, len(self.right))
         except quantity.UnreadableError as error:

@@ -49,7 +49,7 @@ ROTATE = Drill(
     ),
     slips=(
         Slip(
-            "degrees for radians",
+            _("degrees for radians"),
             lambda x, m, theta: _turn(x, math.radians(m * theta)),
             _(
                 "You took the angle for degrees. Frequencies are in radians per position; set the calculator to"
@@ -57,22 +57,22 @@ ROTATE = Drill(
             ),
         ),
         Slip(
-            "negative angle",
+            _("negative angle"),
             lambda x, m, theta: _turn(x, -m * theta),
             _("You turned clockwise. With column vectors the rotation is (a·cos − b·sin, a·sin + b·cos)."),
         ),
         Slip(
-            "position counted from 1",
+            _("position counted from 1"),
             lambda x, m, theta: _turn(x, (m + 1) * theta),
             _("That is the next position: positions count from 0, so the angle is m·θ."),
         ),
         Slip(
-            "position forgotten",
+            _("position forgotten"),
             lambda x, m, theta: _turn(x, theta),
             _("You turned by θ, the angle of position 1. Multiply it by the position."),
         ),
         Slip(
-            "reflection",
+            _("reflection"),
             lambda x, m, theta: (
                 x[0] * math.cos(m * theta) + x[1] * math.sin(m * theta),
                 x[0] * math.sin(m * theta) - x[1] * math.cos(m * theta),
@@ -80,7 +80,7 @@ ROTATE = Drill(
             _("The signs are those of a reflection. The minus belongs to b·sin in the first coordinate alone."),
         ),
         Slip(
-            "coordinates exchanged",
+            _("coordinates exchanged"),
             lambda x, m, theta: _turn(x, m * theta)[::-1],
             _("Right numbers, exchanged: the first coordinate is a·cos − b·sin."),
         ),
@@ -124,37 +124,37 @@ SCORE = Drill(
     ),
     slips=(
         Slip(
-            "forgot √d_h",
+            _("forgot √d_h"),
             lambda q, k, m, n: _score(q, k, (n - m, (n - m) / 100), 1),
             _("The inner product is right; the score divides it by √d_h, here 2."),
         ),
         Slip(
-            "divided by d_h",
+            _("divided by d_h"),
             lambda q, k, m, n: _score(q, k, (n - m, (n - m) / 100), 0.25),
             _("You divided by d_h = 4; the score divides by its square root."),
         ),
         Slip(
-            "no rotation",
+            _("no rotation"),
             lambda q, k, m, n: _score(q, k, (0, 0)),
             _("Nothing was turned: that is the score at offset 0."),
         ),
         Slip(
-            "sum of the positions",
+            _("sum of the positions"),
             lambda q, k, m, n: _score(q, k, (n + m, (n + m) / 100)),
             _("You turned query and key in opposite senses, or added the positions. The angle is (n − m)·θ."),
         ),
         Slip(
-            "opposite offset",
+            _("opposite offset"),
             lambda q, k, m, n: _score(q, k, (m - n, (m - n) / 100)),
             _("The sign of the offset is reversed: the key is turned by key position minus query position."),
         ),
         Slip(
-            "degrees for radians",
+            _("degrees for radians"),
             lambda q, k, m, n: _score(q, k, (math.radians(n - m), math.radians((n - m) / 100))),
             _("You took the angles for degrees; frequencies are in radians per position."),
         ),
         Slip(
-            "one frequency for both pairs",
+            _("one frequency for both pairs"),
             lambda q, k, m, n: _score(q, k, (n - m, n - m)),
             _("You turned both pairs with frequency 1. The second has 10000^(−2/4) = 0.01."),
         ),
@@ -189,32 +189,32 @@ WAVELENGTH = Drill(
     ),
     slips=(
         Slip(
-            "forgot 2π",
+            _("forgot 2π"),
             lambda pair, head_dim, base: base ** (2 * pair / head_dim),
             _("That is 1/θ, the positions for one radian. A whole turn is 2π radians."),
         ),
         Slip(
-            "exponent without the 2",
+            _("exponent without the 2"),
             lambda pair, head_dim, base: 2 * math.pi * base ** (pair / head_dim),
             _("The exponent is 2i/d_h; you took i/d_h."),
         ),
         Slip(
-            "pairs counted from 1",
+            _("pairs counted from 1"),
             lambda pair, head_dim, base: 2 * math.pi * base ** (2 * (pair - 1) / head_dim),
             _("That is the pair before: the first has i = 0."),
         ),
         Slip(
-            "the next pair",
+            _("the next pair"),
             lambda pair, head_dim, base: 2 * math.pi * base ** (2 * (pair + 1) / head_dim),
             _("That is the next pair: the first has i = 0, so this one has the exponent 2i/d_h with i as given."),
         ),
         Slip(
-            "frequency for wavelength",
+            _("frequency for wavelength"),
             lambda pair, head_dim, base: base ** (-2 * pair / head_dim),
             _("That is the frequency θ, radians per position. The wavelength is 2π/θ."),
         ),
         Slip(
-            "multiplied by θ",
+            _("multiplied by θ"),
             lambda pair, head_dim, base: 2 * math.pi * base ** (-2 * pair / head_dim),
             _("The exponent has the wrong sign: that is 2π·θ, and the wavelength is 2π/θ."),
         ),

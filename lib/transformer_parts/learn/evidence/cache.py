@@ -35,7 +35,7 @@ def decoding_equals_the_whole() -> dict[str, float]:
 
 
 def position_restarts() -> dict[str, float]:
-    """The same decoding, for the claim that a token that comes alone stands at position 0."""
+    """The same decoding, for the claim that a token that comes alone is at position 0."""
     numbers = decoding_equals_the_whole()
     return numbers | {"holds": numbers["restart"] < 1e-9}
 

@@ -81,7 +81,7 @@ def fill(text: str, numbers: Mapping[str, Number]) -> str:
 
 
 def _inside_a_formula(text: str, place: int) -> bool:
-    """Tell whether a place in a text is between dollar signs."""
+    """Return whether a place in a text is between dollar signs."""
     return text[:place].replace("$$", "$").count("$") % 2 == 1
 
 

@@ -1,4 +1,4 @@
-"""Numbers about LayerNorm and RMSNorm, and about where the norm stands."""
+"""Numbers about LayerNorm and RMSNorm, and about where the norm is placed."""
 
 import numpy as np
 
