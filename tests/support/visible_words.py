@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 #: Words that are the same in every language: models, methods, optimizers, units, dtypes, and what numbers may print as.
 ALLOWED = frozenset(
     """
-    Llama Mistral Qwen Gemma Phi GPT BERT BLOOM MPT PaLM SmolLM2 GPTJ NeoX OLMo DeepSeek Falcon Whisper RoPE
+    Llama Mistral Qwen Qwen2 Qwen3 Gemma Phi GPT BERT BLOOM MPT PaLM SmolLM2 GPTJ NeoX OLMo DeepSeek Falcon Whisper RoPE
     ALiBi YaRN NTK LongRoPE NoPE XPos RMSNorm LayerNorm DeepNorm DeepNet BatchNorm SwiGLU GeGLU ReGLU GLU ReLU
-    GELU SiLU Swish AdamW Adam SGD MHA MQA GQA MLA KV FFN Post Pre LN RMS FLOP FLOPs TFLOP GFLOP bytes kB MB
+    GELU GEGLU SiLU Swish AdamW Adam SGD MHA MQA GQA MLA KV FFN Post Pre LN RMS XL FLOP FLOPs TFLOP GFLOP bytes kB MB
     GB TB KiB MiB GiB TiB rad ms px float64 float32 float16 bfloat16 fp32 fp16 bf16 int8 nan inf True False
     None sin cos exp log ln max min softmax sqrt arXiv
     """.split()  # noqa: SIM905
@@ -19,6 +19,8 @@ ALLOWED = frozenset(
 #: Attributes that are read aloud or shown.
 SHOWN_ATTRIBUTES = ("alt", "title", "aria-label", "placeholder")
 HIDDEN_TAGS = ("code", "style", "script", "pre")
+#: Tags whose text is shown apart from what is before it.
+CELL_TAGS = ("th", "td")
 _TOKEN = re.compile(r"[A-Za-zÀ-ɏ][\wÀ-ɏ]*")
 
 
@@ -32,6 +34,7 @@ class _Shown(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self._hidden += tag in HIDDEN_TAGS
+        self.pieces += ["\n"] * (tag in CELL_TAGS)
         self.pieces += [f"\n{value}\n" for name, value in attrs if name in SHOWN_ATTRIBUTES and value]
 
     def handle_endtag(self, tag):
@@ -53,7 +56,8 @@ def escaped(text: str, *, allowed: frozenset[str] = ALLOWED, html: bool = True) 
         shown.feed(text)
         shown.close()
         text = "".join(shown.pieces)
-    bare = re.sub(r"`[^`]*`", " ", re.sub(r"⟦[^⟦⟧]*⟧|“[^“”]*”", " ", text))
+    # A single word in 'straight quotes' is a token too, as repr() writes it.
+    bare = re.sub(r"`[^`]*`", " ", re.sub(r"⟦[^⟦⟧]*⟧|“[^“”]*”|(?<!\w)'[^\s']+'(?!\w)", " ", text))
     return [
         token
         for token in _TOKEN.findall(bare)

@@ -98,9 +98,9 @@ def translate(control: widgets.Widget, language: Language) -> None:
             setattr(control, name, language.text(words))
     if not isinstance(control, widgets.Dropdown | widgets.SelectionSlider | widgets.RadioButtons | widgets.Select):
         return
-    options = [(option, option) if isinstance(option, str) else option for option in control.options]
+    options = [option if isinstance(option, tuple) else (option, option) for option in control.options]
     shown = [(language.text(label), value) for label, value in options]
-    if any(label != told for (label, _), (told, _) in zip(options, shown, strict=True)):
+    if shown != options:
         value = control.value
         control.options = tuple(shown)
         control.value = value
