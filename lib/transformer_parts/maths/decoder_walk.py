@@ -5,7 +5,6 @@ blocks, and the layer's weights are a flat mapping by the names of `stack_config
 """
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -20,15 +19,8 @@ from transformer_parts.maths.stack_layer import merge_heads, normalized, to_head
 
 __all__ = ["VISIBLE", "WalkStep", "layer_shapes", "parameter_counts", "part_of", "random_layer", "visible", "walk"]
 
-VISIBLE: Mapping[str, str] = MappingProxyType(
-    {
-        "causal": "itself and all before",
-        "everything": "all tokens: no mask",
-        "one ahead": "itself, all before and the next one: the mask is one diagonal off",
-        "wrong way": "itself and all after: the mask is transposed",
-    }
-)
-"""Which keys a token may attend to; all but the first are mistakes in a decoder."""
+#: Which keys a token may attend to: the causal mask, then the mistakes: no mask, one diagonal too far, transposed.
+VISIBLE = ("causal", "everything", "one ahead", "wrong way")
 
 
 class WalkStep(NamedTuple):
