@@ -41,16 +41,13 @@ DRILLS = {
 
 UNCONVERTED = frozenset(
     """
-    explore.activations explore.budget.cost explore.budget.tally explore.budget.widths explore.cache.heads
-    explore.cache.size explore.cache.steps explore.context_extension.frequencies
-    explore.context_extension.precision explore.context_extension.scores explore.decoder_layer.causality
-    explore.decoder_layer.training explore.decoder_layer.walk explore.interview.cards explore.interview.claims
+    explore.interview.cards explore.interview.claims
     explore.interview.drills explore.interview.mock explore.long_context.costs explore.long_context.live
-    explore.long_context.loss explore.long_context.retrieval explore.norm_placement explore.norms
+    explore.long_context.loss explore.long_context.retrieval explore.norm_placement
     explore.positions explore.real_model.heads explore.real_model.parts explore.real_model.stream
     explore.relative_bias.buckets explore.relative_bias.slopes explore.relative_bias.weights explore.rope_layout
     explore.rope_scores.curve explore.rope_scores.heads explore.rope_scores.spectrum explore.stability.live
-    explore.stability.logits explore.stability.runs explore.stability.stream explore.swiglu explore.why_position
+    explore.stability.logits explore.stability.runs explore.stability.stream explore.why_position
     learn.activations learn.budget learn.cache learn.context_extension learn.decoder_layer learn.drills.budget
     learn.drills.context learn.drills.cost learn.drills.norms learn.long_context learn.norm_placement
     learn.norms learn.positions learn.real_model learn.relative_bias learn.rope_layout learn.rope_scores
