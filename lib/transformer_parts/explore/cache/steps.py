@@ -35,7 +35,7 @@ WAYS = MappingProxyType(
 
 
 class CacheSteps(Panel[Steps]):
-    """A small stack decodes token by token; its cache, the newest token's attention and the error stand below."""
+    """A small stack decodes token by token; below are its cache, the attention of the newest token and the error."""
 
     alt = _(
         "Three rows over the slots of the cache. Above, a small clock for each cached key of each kv head, with one"
