@@ -43,10 +43,6 @@ DRILLS = {
 
 UNCONVERTED = frozenset(
     """
-    explore.activations explore.budget.cost explore.budget.tally explore.budget.widths explore.cache.heads
-    explore.cache.size explore.cache.steps explore.context_extension.frequencies
-    explore.context_extension.precision explore.context_extension.scores explore.decoder_layer.causality
-    explore.decoder_layer.training explore.decoder_layer.walk explore.norms explore.swiglu
     """.split()  # noqa: SIM905
 )
 

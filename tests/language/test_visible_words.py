@@ -13,6 +13,8 @@ from visible_words import escaped
         "⟦the model <em>with</em>⟧ `some code`",
         "R(mθ)q, x < y",
         "⟦token⟧ “ the”",
+        "12 'past': 0.4",
+        "<tr><th>RMSNorm</th><td>3</td></tr>",
         '<progress class="any words" max="3"></progress>',
         "",
     ],
@@ -31,6 +33,7 @@ def test_what_is_marked_or_no_word_passes(text):
         ("⟦turned⟧ 3 of ⟦all⟧", ["of"]),
         ("12 Größen", ["Größen"]),
         ("⟦a⟧&nbsp;word", ["word"]),
+        ("the heads' own and the model's", ["the", "heads", "own", "and", "the", "model"]),
     ],
 )
 def test_a_word_outside_is_found(text, words):

@@ -164,7 +164,7 @@ def test_who_sees_whom():
     assert visible("everything", 7).all()
     ahead = visible("one ahead", 7)
     assert [row.sum() for row in ahead] == [2, 3, 4, 5, 6, 7, 7]
-    assert VISIBLE.keys() == {"causal", "everything", "one ahead", "wrong way"}
+    assert set(VISIBLE) == {"causal", "everything", "one ahead", "wrong way"}
 
 
 @pytest.mark.parametrize("sees", VISIBLE)

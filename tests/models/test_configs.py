@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gguf import RopeScalingType
 
+from transformer_parts.explore.budget import NOTES
 from transformer_parts.maths.budget import count, llama_d_ff
 from transformer_parts.maths.context_extension import longrope
 from transformer_parts.models import configs as phi3
@@ -85,13 +86,13 @@ def test_the_published_rule_gives_the_published_width(name):
 
 
 def test_counts_in_notes_are_the_counts():
-    assert "124M" in PUBLISHED["GPT-2 small"].note
+    assert "124M" in NOTES["GPT-2 small"]
     assert as_told(GOLDEN["GPT-2 small"]["total"], "0M") == "124M"
-    assert "1558M" in PUBLISHED["GPT-2 XL"].note
+    assert "1558M" in NOTES["GPT-2 XL"]
     assert as_told(GOLDEN["GPT-2 XL"]["total"], "0M") == "1558M"
-    assert "(32768)" in PUBLISHED["Gemma 2B"].note
+    assert "(32768)" in NOTES["Gemma 2B"]
     assert 2 * PUBLISHED["Gemma 2B"].config.d_ff == 32768
-    assert "(18432)" in PUBLISHED["Gemma 2 2B"].note
+    assert "(18432)" in NOTES["Gemma 2 2B"]
     assert 2 * PUBLISHED["Gemma 2 2B"].config.d_ff == 18432
 
 
@@ -101,7 +102,7 @@ def test_the_multiplier_of_llama_2_70b_spends_most_of_what_grouping_saves():
     without = llama_d_ff(config.d_model, multiple_of=4096).d_ff
     spent = 3 * config.d_model * (config.d_ff - without)
     assert (without, saved, spent) == (24576, 117_440_512, 100_663_296)
-    assert f"{100 * spent / saved:.0f} %" in PUBLISHED["Llama 2 70B"].note
+    assert f"{100 * spent / saved:.0f} %" in NOTES["Llama 2 70B"]
 
 
 def test_the_table_cannot_be_changed():

@@ -1,4 +1,4 @@
-"""Activations with the hand on them: the curves and their slopes, and a population of units that a bias kills."""
+"""Explorers of activations: the curves and their slopes, and a population of units that a bias kills."""
 
 from functools import partial
 from types import MappingProxyType
@@ -22,6 +22,7 @@ from transformer_parts.draw.activations import (
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths import activations
 from transformer_parts.maths.activations import (
     dead_probability,
@@ -46,14 +47,14 @@ _FUNCTIONS = MappingProxyType(
 )
 _CURVES = ("relu", "gelu", "swish", "sigmoid")
 _COMPARED = MappingProxyType(
-    {"ReLU": "relu", "GELU": "gelu", "GELU by tanh": "gelu_tanh", "Swish": "swish", "sigmoid": "sigmoid"}
+    {"ReLU": "relu", "GELU": "gelu", _("GELU by tanh"): "gelu_tanh", "Swish": "swish", _("sigmoid"): "sigmoid"}
 )
 
 
 class ActivationCurves(Panel[Curves]):
     """ReLU, GELU, Swish and the sigmoid with their slopes at one x, and the difference of any two."""
 
-    alt = (
+    alt = _(
         "Three rows over x from −4 to 4. Above, four functions with a mark on each at the chosen x: ReLU (black,"
         " dotted, diamond), GELU (blue, circle), Swish (red, dashed, square), sigmoid (gold, triangle). In the middle"
         " their derivatives. Below, the difference of two functions, with a red ring where it is largest in size."
@@ -63,12 +64,12 @@ class ActivationCurves(Panel[Curves]):
     _swish = MappingProxyType({"first": "swish", "second": "gelu"})
     presets = MappingProxyType(
         {
-            "The two GELUs at 1": {**_gelus, "at": 1.0},
-            "… where they differ most": {**_gelus, "at": 2.699},
-            "Lowest point of SiLU": {**_swish, "beta": 1.0, "at": -1.2785},
+            _("The two GELUs at 1"): {**_gelus, "at": 1.0},
+            _("… where they differ most"): {**_gelus, "at": 2.699},
+            _("Lowest point of SiLU"): {**_swish, "beta": 1.0, "at": -1.2785},
             "β = 1.702": {**_swish, "beta": 1.702, "at": 1.0},
-            "β = 0: a line": {**_swish, "beta": 0.0, "at": 1.0},
-            "β = 20: nearly ReLU": {"beta": 20.0, "first": "swish", "second": "relu", "at": -0.1},
+            _("β = 0: a line"): {**_swish, "beta": 0.0, "at": 1.0},
+            _("β = 20: nearly ReLU"): {"beta": 20.0, "first": "swish", "second": "relu", "at": -0.1},
         }
     )
     _grid = np.linspace(-REACH, REACH, 401)
@@ -76,9 +77,9 @@ class ActivationCurves(Panel[Curves]):
     def make_controls(self):
         return {
             "at": controls.real("x", 1.0, -REACH, REACH, step=0.1, form="g", also=[2.699, -2.699, -1.2785]),
-            "beta": controls.real("β of Swish", 1.0, 0, 20, step=0.1, form="g", also=[1.702]),
-            "first": controls.choice("difference: this", _COMPARED, "gelu"),
-            "second": controls.choice("less this", _COMPARED, "gelu_tanh"),
+            "beta": controls.real(_("β of Swish"), 1.0, 0, 20, step=0.1, form="g", also=[1.702]),
+            "first": controls.choice(_("difference: this"), _COMPARED, "gelu"),
+            "second": controls.choice(_("less this"), _COMPARED, "gelu_tanh"),
         }
 
     def make_view(self):
@@ -104,19 +105,23 @@ class ActivationCurves(Panel[Curves]):
         )
 
     def rows(self, data):
-        names = ("ReLU", "GELU", "Swish", "sigmoid")
+        names = ("ReLU", "GELU", "Swish", _("sigmoid"))
         looks = zip(names, (RELU, GELU, SWISH, SIGMOID), data.values_at, data.slopes_at, strict=True)
-        lowest = "—" if data.minimum is None else f"{number(data.minimum.value, 4)}, at {number(data.minimum.x, 4)}"
+        minimum = data.minimum
+        lowest = _("{value}, at {x}", value=number(minimum.value, 4), x=number(minimum.x, 4)) if minimum else "—"
         x, size = data.furthest
         return [
             Row("x", number(data.at, 4)),
-            *(Row(name, f"{number(value)}, slope {number(slope)}", colour) for name, colour, value, slope in looks),
-            Row("Swish is lowest", lowest, SWISH),
-            Row("the two compared, at x", ", ".join(map(number, data.compared_at))),
-            Row("difference at x", number(data.difference_at, 7)),
+            *(
+                Row(name, _("{value}, slope {slope}", value=number(value), slope=number(slope)), colour)
+                for name, colour, value, slope in looks
+            ),
+            Row(_("Swish is lowest"), lowest, SWISH),
+            Row(_("the two compared, at x"), ", ".join(map(number, data.compared_at))),
+            Row(_("difference at x"), number(data.difference_at, 7)),
             Row(
-                f"largest difference, |x| ≤ {REACH:g}",
-                f"{number(size, 7)}, at {number(x, 3)}" if size else "none",
+                _("largest difference, |x| ≤ {reach:g}", reach=REACH),
+                _("{value}, at {x}", value=number(size, 7), x=number(x, 3)) if size else _("none"),
                 theme.SECOND,
             ),
         ]
@@ -125,7 +130,7 @@ class ActivationCurves(Panel[Curves]):
 class DeadUnits(Panel[Units]):
     """Units over a data set, random ones or those of the real model, under a bias that moves them all."""
 
-    alt = (
+    alt = _(
         "Above, for each unit (every eighth of the real model's) a grey bar from its smallest to its largest"
         " pre-activation over the inputs, in the order of the largest; the units whose bar lies wholly below zero are"
         " on a gold ground, marked with a dagger. In the middle, the root mean square slope of each unit: that of ReLU"
@@ -138,10 +143,10 @@ class DeadUnits(Panel[Units]):
         {
             "b = 0": {"source": "random", "bias": 0.0, "inputs": 256},
             "b = −3": {"source": "random", "bias": -3.0, "inputs": 256},
-            "… one input": {"source": "random", "bias": -3.0, "inputs": 1},
-            "… 16 inputs": {"source": "random", "bias": -3.0, "inputs": 16},
-            "… 512 inputs": {"source": "random", "bias": -3.0, "inputs": 512},
-            "Layer 11 as it is": {"source": "11", "bias": 0.0, "inputs": 512},
+            _("… one input"): {"source": "random", "bias": -3.0, "inputs": 1},
+            _("… 16 inputs"): {"source": "random", "bias": -3.0, "inputs": 16},
+            _("… 512 inputs"): {"source": "random", "bias": -3.0, "inputs": 512},
+            _("Layer 11 as it is"): {"source": "11", "bias": 0.0, "inputs": 512},
         }
     )
     _inputs = tuple(2**i for i in range(10))
@@ -153,20 +158,22 @@ class DeadUnits(Panel[Units]):
         self._pre |= {str(layer): excerpt.gate(layer) for layer in excerpt.gate_layers}
         # A hundred thousand slopes of GELU take longer than a frame may; beyond ±10 it is 0 or 1.
         self._gelu_derivative = tabulated(activations.gelu_derivative, low=-10, high=10)
-        sources = {"192 random units": "random"}
-        sources |= {f"SmolLM2, layer {layer}: x·W of the gate": str(layer) for layer in excerpt.gate_layers}
+        sources = {_("192 random units"): "random"}
+        sources |= {
+            _("SmolLM2, layer {layer}: x·W of the gate", layer=layer): str(layer) for layer in excerpt.gate_layers
+        }
         return {
-            "source": controls.choice("units", sources, "random"),
-            "bias": controls.real("b, added to all", -3.0, -6, 3, step=0.05),
-            "inputs": controls.stops("inputs looked at", 256, self._inputs),
+            "source": controls.choice(_("units"), sources, "random"),
+            "bias": controls.real(_("b, added to all"), -3.0, -6, 3, step=0.05),
+            "inputs": controls.stops(_("inputs looked at"), 256, self._inputs),
         }
 
     def make_view(self):
         return DeadUnitsView()
 
     def compute(self, *, source, bias, inputs):
-        looked_at = self._pre[source][:inputs]
-        pre = looked_at + bias
+        unbiased = self._pre[source][:inputs]
+        pre = unbiased + bias
         order = np.argsort(-pre.max(0), kind="stable")
         slopes = [
             slope_rms(pre, derivative)[order]
@@ -182,7 +189,7 @@ class DeadUnits(Panel[Units]):
             n_inputs=len(pre),
             bias=bias,
             biases=self._biases,
-            fractions=fraction_dead(looked_at, self._biases),
+            fractions=fraction_dead(unbiased, self._biases),
             expected=dead_probability(self._biases, len(pre)) if random else None,
             expected_now=float(dead_probability(bias, len(pre))) if random else None,
         )
@@ -191,13 +198,13 @@ class DeadUnits(Panel[Units]):
         count = len(data.highest)
         expected = "—" if data.expected_now is None else f"{100 * data.expected_now:.1f} %"
         return [
-            Row("inputs", f"{data.n_inputs}"),
-            Row("pre-activations z that are not above 0", f"{number(100 * data.negative, 1)} %"),
-            Row("dead units: not above 0 at any input", f"{data.dead} of {count}", DEAD),
-            Row("fraction dead", f"{number(100 * data.fraction, 1)} %", DEAD),
-            Row("expected: Φ(−b)ⁿ, n inputs", expected, EXPECTED),
+            Row(_("inputs"), f"{data.n_inputs}"),
+            Row(_("pre-activations z that are not above 0"), f"{number(100 * data.negative, 1)} %"),
+            Row(_("dead units: not above 0 at any input"), _("{dead} of {count}", dead=data.dead, count=count), DEAD),
+            Row(_("fraction dead"), f"{number(100 * data.fraction, 1)} %", DEAD),
+            Row(_("expected: Φ(−b)ⁿ, n inputs"), expected, EXPECTED),
             *(
-                Row(f"slope of a dead unit, median: {name}", _median(slope, data.dead), colour)
+                Row(_("slope of a dead unit, median: {name}", name=name), _median(slope, data.dead), colour)
                 for name, slope, colour in zip(("ReLU", "SiLU", "GELU"), data.slopes, (RELU, SWISH, GELU), strict=True)
             ),
         ]

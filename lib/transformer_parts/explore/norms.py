@@ -1,4 +1,4 @@
-"""RMSNorm and LayerNorm with the hand on them: a few channels, three channels in space, a real residual vector."""
+"""Explorers of RMSNorm and LayerNorm: a few channels, three channels in space, a real residual vector."""
 
 from types import MappingProxyType
 
@@ -19,10 +19,11 @@ from transformer_parts.draw.norms import (
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
+from transformer_parts.language import _
 from transformer_parts.maths.norms import angle, center, layer_norm, moments, rms_norm
 from transformer_parts.models.excerpt import load_excerpt
 
-#: So small beside squares of about 1 that no shown digit feels it.
+#: Too small beside squares of about 1 to change a shown digit.
 _NO_EPS = 1e-12
 
 
@@ -34,10 +35,10 @@ def _pair(x: np.ndarray, eps: float, weight: np.ndarray | None = None, bias: np.
 def _moment_rows(pair: Pair) -> list[Row]:
     mean, rms, std = pair.moments
     return [
-        Row("mean μ", number(mean), LAYER_NORM),
-        Row("RMS", number(rms), RMS_NORM),
-        Row("standard deviation σ, with 1/D", number(std)),
-        Row("|μ| / RMS", _or_dash(pair.moments.mean_over_rms, "")),
+        Row(_("mean μ"), number(mean), LAYER_NORM),
+        Row(_("RMS"), number(rms), RMS_NORM),
+        Row(_("standard deviation σ, with 1/D"), number(std)),
+        Row(_("|μ| / RMS"), _or_dash(pair.moments.mean_over_rms, "")),
     ]
 
 
@@ -48,7 +49,7 @@ def _or_dash(value: float, unit: str, digits: int = 6) -> str:
 class NormBars(Panel[Pair]):
     """Two to four channels, each with its own slider, and what both norms make of them."""
 
-    alt = (
+    alt = _(
         "Above, a vector as grey bars with its mean (dashed) and its RMS (dotted) as levels. Below, for each channel"
         " three bars: RMSNorm's output (blue, circle), LayerNorm's output (red, square) and their difference (gold,"
         " diamond)."
@@ -58,7 +59,7 @@ class NormBars(Panel[Pair]):
     _tiny = MappingProxyType({**_plain, "d": 4, "x1": 1.0, "x2": -1.0, "x3": 1.0, "x4": -1.0, "scale": 1e-3})
     presets = MappingProxyType(
         {
-            "By hand: (1, 3)": {**_plain, "d": 2, "x1": 1.0, "x2": 3.0},
+            _("By hand: (1, 3)"): {**_plain, "d": 2, "x1": 1.0, "x2": 3.0},
             "x + 1": {**_plain, "d": 2, "x1": 1.0, "x2": 3.0, "shift": 1.0},
             "(1, 0, 0, 0)": {**_plain, "d": 4, "x1": 1.0, "x2": 0.0, "x3": 0.0, "x4": 0.0},
             "σ = 0.001, ε = 1e-5": {**_tiny, "eps": 1e-5},
@@ -68,15 +69,15 @@ class NormBars(Panel[Pair]):
     )
 
     def make_controls(self):
-        made = {"d": controls.integer("D, channels", 2, 2, 4)}
+        made = {"d": controls.integer(_("D, channels"), 2, 2, 4)}
         for name, value in (("x1", 1.0), ("x2", 3.0), ("x3", -1.0), ("x4", 0.5)):
             made[name] = controls.real(f"x{'₁₂₃₄'[int(name[1]) - 1]}", value, -4, 4, step=0.1, form=".1f")
         made |= {
-            "scale": controls.power("times", 1.0, 1e-3, 1e3, per_decade=5),
-            "shift": controls.real("plus", 0.0, -5, 5, step=0.1, form=".1f"),
+            "scale": controls.power(_("times"), 1.0, 1e-3, 1e3, per_decade=5),
+            "shift": controls.real(_("plus"), 0.0, -5, 5, step=0.1, form=".1f"),
             "eps": controls.power("ε", _NO_EPS, 1e-12, 1, per_decade=2),
-            "gamma": controls.real("γ, all channels", 1.0, -2, 2, step=0.1, form=".1f"),
-            "beta": controls.real("β, LayerNorm", 0.0, -2, 2, step=0.1, form=".1f"),
+            "gamma": controls.real(_("γ, all channels"), 1.0, -2, 2, step=0.1, form=".1f"),
+            "beta": controls.real(_("β, LayerNorm"), 0.0, -2, 2, step=0.1, form=".1f"),
         }
         _show_components(made)
         return made
@@ -99,8 +100,8 @@ class NormBars(Panel[Pair]):
             *_moment_rows(data),
             Row("RMSNorm(x)", vector(data.rms_norm), RMS_NORM),
             Row("LayerNorm(x)", vector(data.layer_norm), LAYER_NORM),
-            Row("RMS of the two outputs", ", ".join(rms_of_outputs)),
-            Row("largest difference of the outputs", number(np.abs(data.difference).max()), DIFFERENCE),
+            Row(_("RMS of the two outputs"), ", ".join(rms_of_outputs)),
+            Row(_("largest difference of the outputs"), number(np.abs(data.difference).max()), DIFFERENCE),
         ]
 
 
@@ -113,7 +114,7 @@ def _show_components(panel_controls: dict) -> None:
 class NormSphere(Panel[Space]):
     """Three channels in space: RMSNorm goes along the ray to the sphere, LayerNorm first drops onto a plane."""
 
-    alt = (
+    alt = _(
         "A sphere of radius √3 in a space of three axes, and the plane through its centre perpendicular to (1, 1, 1)."
         " The black arrow x meets the sphere at RMSNorm's output (blue circle). Dropped onto the plane it is x minus"
         " its mean, whose ray meets the circle of plane and sphere at LayerNorm's output (red square). The blue curve"
@@ -126,9 +127,9 @@ class NormSphere(Panel[Space]):
             "x = (2, 1, 0)": {**_start, "azimuth": -35, "elevation": 25},
             "x + 0.5": {**_start, "shift": 0.5},
             "x / 4": {**_start, "scale": 0.25},
-            "Mean 0": {**_start, "shift": -1.0},
+            _("Mean 0"): {**_start, "shift": -1.0},
             "ε = 1": {**_start, "eps": 1.0},
-            "Look along (1, 1, 1)": {"azimuth": 45, "elevation": 35},
+            _("Look along (1, 1, 1)"): {"azimuth": 45, "elevation": 35},
         }
     )
     play = "azimuth"
@@ -142,11 +143,11 @@ class NormSphere(Panel[Space]):
             for i, value in ((1, 2.0), (2, 1.0), (3, 0.0))
         }
         return made | {
-            "scale": controls.power("times", 1.0, 0.01, 10, per_decade=10, also=[0.25]),
-            "shift": controls.real("plus", 0.0, -3, 3, step=0.1, form=".1f"),
+            "scale": controls.power(_("times"), 1.0, 0.01, 10, per_decade=10, also=[0.25]),
+            "shift": controls.real(_("plus"), 0.0, -3, 3, step=0.1, form=".1f"),
             "eps": controls.power("ε", _NO_EPS, 1e-12, 10, per_decade=2),
-            "azimuth": controls.integer("view, around", -35, -180, 179, step=1),
-            "elevation": controls.integer("view, above", 25, -90, 90, step=1),
+            "azimuth": controls.integer(_("view, around"), -35, -180, 179, step=1),
+            "elevation": controls.integer(_("view, above"), 25, -90, 90, step=1),
         }
 
     def make_view(self):
@@ -167,12 +168,12 @@ class NormSphere(Panel[Space]):
         pair = data.pair
         return [
             Row("x", vector(pair.x), theme.INK),
-            Row("x − μ, on the plane", vector(data.centered)),
-            Row("|μ| / RMS", _or_dash(pair.moments.mean_over_rms, "")),
-            Row("RMSNorm(x), on the sphere", vector(pair.rms_norm), RMS_NORM),
-            Row("LayerNorm(x), on the circle", vector(pair.layer_norm), LAYER_NORM),
-            Row("length of the two outputs", _lengths(pair)),
-            Row("angle between them: arcsin(|μ| / RMS)", _or_dash(np.degrees(pair.angle), "°", 4)),
+            Row(_("x − μ, on the plane"), vector(data.centered)),
+            Row(_("|μ| / RMS"), _or_dash(pair.moments.mean_over_rms, "")),
+            Row(_("RMSNorm(x), on the sphere"), vector(pair.rms_norm), RMS_NORM),
+            Row(_("LayerNorm(x), on the circle"), vector(pair.layer_norm), LAYER_NORM),
+            Row(_("length of the two outputs"), _lengths(pair)),
+            Row(_("angle between them: arcsin(|μ| / RMS)"), _or_dash(np.degrees(pair.angle), "°", 4)),
         ]
 
 
@@ -183,7 +184,7 @@ def _lengths(pair: Pair) -> str:
 class NormResidual(Panel[Channels]):
     """Residual vectors of SmolLM2-135M as they enter a norm, all 576 channels, beside random ones."""
 
-    alt = (
+    alt = _(
         "Three rows over all channels of one residual vector: the input; RMSNorm's output (blue stems) under"
         " LayerNorm's (red squares), with dashed lines at plus and minus the square root of D; and their difference"
         " (gold). A gold diamond marks the channel whose input is largest."
@@ -192,11 +193,11 @@ class NormResidual(Panel[Channels]):
     _start = MappingProxyType({"token": 0, "learned": False, "ordered": False, "added": 0.0, "eps": 1e-5})
     presets = MappingProxyType(
         {
-            "Massive activation": {**_start, "source": "blk.12.attn_norm"},
-            "Half a block earlier": {**_start, "source": "blk.11.ffn_norm"},
-            "Ordinary token": {**_start, "source": "blk.12.attn_norm", "token": 5},
-            "Random": {**_start, "source": "random 576"},
-            "A mean as large as the RMS": {**_start, "source": "random 576", "added": 1.0},
+            _("Massive activation"): {**_start, "source": "blk.12.attn_norm"},
+            _("Half a block earlier"): {**_start, "source": "blk.11.ffn_norm"},
+            _("Ordinary token"): {**_start, "source": "blk.12.attn_norm", "token": 5},
+            _("Random"): {**_start, "source": "random 576"},
+            _("A mean as large as the RMS"): {**_start, "source": "random 576", "added": 1.0},
         }
     )
     play = "token"
@@ -204,15 +205,15 @@ class NormResidual(Panel[Channels]):
 
     def make_controls(self):
         self._excerpt = load_excerpt()
-        sources = {_in_words(name): name for name in self._excerpt.residual_names}
-        sources |= {f"random, D = {d}": f"random {d}" for d in (16, 64, 576)}
+        sources = {_norm_label(name): name for name in self._excerpt.residual_names}
+        sources |= {_("random, D = {d}", d=d): f"random {d}" for d in (16, 64, 576)}
         return {
-            "source": controls.choice("before the norm", sources, "blk.12.attn_norm"),
-            "token": controls.integer("token (or seed)", 0, 0, len(self._excerpt.token_texts) - 1),
-            "added": controls.real("plus, × RMS", 0.0, -2, 2, step=0.05),
+            "source": controls.choice(_("before the norm"), sources, "blk.12.attn_norm"),
+            "token": controls.integer(_("token (or seed)"), 0, 0, len(self._excerpt.token_texts) - 1),
+            "added": controls.real(_("plus, × RMS"), 0.0, -2, 2, step=0.05),
             "eps": controls.power("ε", self._excerpt.eps, 1e-12, 1e4, per_decade=2),
-            "learned": controls.switch("times the learned γ of this norm"),
-            "ordered": controls.switch("channels in the order of their values"),
+            "learned": controls.switch(_("times the learned γ of this norm")),
+            "ordered": controls.switch(_("channels in the order of their values")),
         }
 
     def make_view(self):
@@ -234,25 +235,27 @@ class NormResidual(Panel[Channels]):
         pair, i = data.pair, data.largest
         relative = np.linalg.norm(pair.difference) / (np.linalg.norm(pair.rms_norm) or np.nan)
         return [
-            Row("token", "—" if data.text is None else f"“{data.text}”"),
+            Row(_("token"), "—" if data.text is None else f"“{data.text}”"),
             *_moment_rows(pair),
-            Row("largest channel, its input", f"{i}: {number(pair.x[i], 2)}", theme.THIRD),
-            Row("its RMSNorm output", number(pair.rms_norm[i], 4), RMS_NORM),
-            Row("its LayerNorm output", number(pair.layer_norm[i], 4), LAYER_NORM),
-            Row("largest difference of the outputs", number(np.abs(pair.difference).max()), DIFFERENCE),
-            Row("|LayerNorm − RMSNorm| / |RMSNorm|", _or_dash(100 * relative, " %", 2)),
+            Row(_("largest channel, its input"), f"{i}: {number(pair.x[i], 2)}", theme.THIRD),
+            Row(_("its RMSNorm output"), number(pair.rms_norm[i], 4), RMS_NORM),
+            Row(_("its LayerNorm output"), number(pair.layer_norm[i], 4), LAYER_NORM),
+            Row(_("largest difference of the outputs"), number(np.abs(pair.difference).max()), DIFFERENCE),
+            Row(_("|LayerNorm − RMSNorm| / |RMSNorm|"), _or_dash(100 * relative, " %", 2)),
         ]
 
 
-def _in_words(name: str) -> str:
+def _norm_label(name: str) -> str:
     """Name a norm of the model as a reader would.
 
     Examples
     --------
-    >>> _in_words("blk.12.attn_norm"), _in_words("output_norm")
+    >>> _norm_label("blk.12.attn_norm"), _norm_label("output_norm")
     ('layer 12, before attention', 'after the last layer')
     """
     if name == "output_norm":
-        return "after the last layer"
-    _, layer, norm = name.split(".")
-    return f"layer {layer}, before {'attention' if norm == 'attn_norm' else 'the FFN'}"
+        return _("after the last layer")
+    layer, norm = name.split(".")[1:]
+    if norm == "attn_norm":
+        return _("layer {layer}, before attention", layer=layer)
+    return _("layer {layer}, before the FFN", layer=layer)

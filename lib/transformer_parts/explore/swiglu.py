@@ -1,4 +1,4 @@
-"""SwiGLU and its family with the hand on them: channel by channel, the gates of a real model, position by position."""
+"""Explorers of SwiGLU and its family: channel by channel, the gates of a real model, position by position."""
 
 from types import MappingProxyType
 
@@ -21,6 +21,7 @@ from transformer_parts.draw.swiglu import (
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
+from transformer_parts.language import _
 from transformer_parts.maths.attention import attention
 from transformer_parts.maths.feedforward import GLU_FAMILY, count_gates, ffn, fractions_in_bins, gated, glu
 from transformer_parts.models.excerpt import load_excerpt
@@ -30,8 +31,8 @@ FAMILY = MappingProxyType(
         "SwiGLU: SiLU": "swiglu",
         "GEGLU: GELU": "geglu",
         "ReGLU: ReLU": "reglu",
-        "GLU: sigmoid": "glu",
-        "Bilinear: no activation": "bilinear",
+        _("GLU: sigmoid"): "glu",
+        _("Bilinear: no activation"): "bilinear",
     }
 )
 
@@ -39,7 +40,7 @@ FAMILY = MappingProxyType(
 class GatedChannels(Panel[Channels]):
     """Two inputs, two channels: each channel's gate, content and product, for every member of the family."""
 
-    alt = (
+    alt = _(
         "Above, the activation's curve with a numbered mark for each channel at its pre-activation. Below, for each"
         " channel three bars: the gate (blue, circle), the content (red, square) and their product (gold, triangle)."
     )
@@ -50,18 +51,18 @@ class GatedChannels(Panel[Channels]):
     )
     presets = MappingProxyType(
         {
-            "By hand": {**_worked, "member": "swiglu"},
+            _("By hand"): {**_worked, "member": "swiglu"},
             "GEGLU": {**_worked, "member": "geglu"},
             "ReGLU": {**_worked, "member": "reglu"},
             "GLU": {**_worked, "member": "glu"},
-            "Bilinear": {**_worked, "member": "bilinear"},
-            "Gates above 1": {**_worked, "member": "swiglu", "x1": 3.0, "g12": 0.5},
+            _("Bilinear"): {**_worked, "member": "bilinear"},
+            _("Gates above 1"): {**_worked, "member": "swiglu", "x1": 3.0, "g12": 0.5},
             "x = 0": {**_worked, "member": "swiglu", "x1": 0.0, "x2": 0.0},
         }
     )
 
     def make_controls(self):
-        made = {"member": controls.choice("family", FAMILY, "swiglu")}
+        made = {"member": controls.choice(_("family"), FAMILY, "swiglu")}
         for name, value in self._worked.items():
             made[name] = controls.real(_label(name), value, -3, 3, step=0.1, form=".1f")
         return made
@@ -86,15 +87,15 @@ class GatedChannels(Panel[Channels]):
         )
 
     def rows(self, data):
-        pre, gate, up, _ = data.steps
+        pre, gate, up = data.steps[:3]
         counts = count_gates(gate)
         return [
             Row("x", vector(data.x, 2)),
-            Row("g = x·W of the gate", vector(pre)),
-            Row("f(g), the gate", vector(gate), GATE),
-            Row("u = x·W of the content", vector(up), CONTENT),
-            Row("f(g) ⊙ u, and with W_down = I the output", vector(data.output), PRODUCT),
-            Row("gates below 0, above 1", f"{round(2 * counts.negative)}, {round(2 * counts.above_one)}"),
+            Row(_("g = x·W of the gate"), vector(pre)),
+            Row(_("f(g), the gate"), vector(gate), GATE),
+            Row(_("u = x·W of the content"), vector(up), CONTENT),
+            Row(_("f(g) ⊙ u, and with W_down = I the output"), vector(data.output), PRODUCT),
+            Row(_("gates below 0, above 1"), f"{round(2 * counts.negative)}, {round(2 * counts.above_one)}"),
         ]
 
 
@@ -109,13 +110,16 @@ def _label(name: str) -> str:
     digits = "₀₁₂"
     if name[0] == "x":
         return f"x{digits[int(name[1])]}"
-    return f"{'gate' if name[0] == 'g' else 'content'}: x{digits[int(name[1])]} → {name[2]}"
+    channel, output = f"x{digits[int(name[1])]}", name[2]
+    if name[0] == "g":
+        return _("gate: {channel} → {output}", channel=channel, output=output)
+    return _("content: {channel} → {output}", channel=channel, output=output)
 
 
 class RealGates(Panel[Spread]):
     """The gates of SmolLM2-135M over a text, before and after the activation, beside random numbers."""
 
-    alt = (
+    alt = _(
         "Two histograms on logarithmic scales. Above, the pre-activations of the gates of a layer, with a dashed line"
         " at 0. Below, the gates after the activation: those below 0 in blue, those from 0 to 1 in grey, those above 1"
         " in red with hatching, with dashed lines at 0 and 1. The last column holds all that lies beyond."
@@ -124,12 +128,12 @@ class RealGates(Panel[Spread]):
     _all = MappingProxyType({"token": -1, "member": "swiglu"})
     presets = MappingProxyType(
         {
-            "Layer 11": {**_all, "source": "11"},
-            "Layer 16": {**_all, "source": "16"},
-            "Layer 29": {**_all, "source": "29"},
-            "All three": {**_all, "source": "all"},
-            "Random": {**_all, "source": "random"},
-            "… if it were GLU": {"token": -1, "source": "all", "member": "glu"},
+            _("Layer 11"): {**_all, "source": "11"},
+            _("Layer 16"): {**_all, "source": "16"},
+            _("Layer 29"): {**_all, "source": "29"},
+            _("All three"): {**_all, "source": "all"},
+            _("Random"): {**_all, "source": "random"},
+            _("… if it were GLU"): {"token": -1, "source": "all", "member": "glu"},
         }
     )
     play = "token"
@@ -145,12 +149,12 @@ class RealGates(Panel[Spread]):
         length = len(self._excerpt.token_texts)
         self._of_all_tokens = {}
         self._pre["random"] = np.random.default_rng(12).standard_normal((length, self._excerpt.d_ff))
-        sources = {f"SmolLM2, layer {layer}": str(layer) for layer in layers}
-        sources |= {"SmolLM2, all three": "all", "standard normal numbers": "random"}
+        sources = {_("SmolLM2, layer {layer}", layer=layer): str(layer) for layer in layers}
+        sources |= {_("SmolLM2, all three"): "all", _("standard normal numbers"): "random"}
         return {
-            "source": controls.choice("gates of", sources, "all"),
-            "member": controls.choice("activation of", FAMILY, "swiglu"),
-            "token": controls.integer("token (−1: all)", -1, -1, length - 1),
+            "source": controls.choice(_("gates of"), sources, "all"),
+            "member": controls.choice(_("activation of"), FAMILY, "swiglu"),
+            "token": controls.integer(_("token (−1: all)"), -1, -1, length - 1),
         }
 
     def make_view(self):
@@ -182,13 +186,13 @@ class RealGates(Panel[Spread]):
     def rows(self, data):
         counts = data.counts
         return [
-            Row("token", "—" if data.text is None else f"“{data.text}”"),
-            Row("gates", f"{data.size:,}"),
-            Row("g, lowest and highest", f"{number(data.pre_lowest, 4)}, {number(data.pre_highest, 4)}"),
-            Row("gates below 0", _percent(counts.negative), NEGATIVE),
-            Row("gates above 1", _percent(counts.above_one), ABOVE_ONE),
-            Row("f(g), lowest and highest", f"{number(counts.lowest, 4)}, {number(counts.highest, 4)}"),
-            Row("share of the sum of f(g)² in gates above 1", _percent(counts.share_above_one)),
+            Row(_("token"), "—" if data.text is None else f"“{data.text}”"),
+            Row(_("gates"), f"{data.size:,}"),
+            Row(_("g, lowest and highest"), f"{number(data.pre_lowest, 4)}, {number(data.pre_highest, 4)}"),
+            Row(_("gates below 0"), _percent(counts.negative), NEGATIVE),
+            Row(_("gates above 1"), _percent(counts.above_one), ABOVE_ONE),
+            Row(_("f(g), lowest and highest"), f"{number(counts.lowest, 4)}, {number(counts.highest, 4)}"),
+            Row(_("share of the sum of f(g)² in gates above 1"), _percent(counts.share_above_one)),
         ]
 
 
@@ -199,7 +203,7 @@ def _percent(fraction: float) -> str:
 class PositionChanges(Panel[Changes]):
     """One position's input is changed: which outputs does a feed-forward layer change, and which does attention?"""
 
-    alt = (
+    alt = _(
         "Three heat maps, a row to each of eight positions, a column to each channel, the changed position framed:"
         " the change of the input, of the feed-forward layer's output (its row alone) and of causal attention's output"
         " (its row and all below)."
@@ -207,9 +211,9 @@ class PositionChanges(Panel[Changes]):
     still = "figures/position_changes.png"
     presets = MappingProxyType(
         {
-            "SwiGLU, position 2": {"position": 2, "size": 1.0, "layer": "swiglu"},
-            "… the last position": {"position": 7, "size": 1.0, "layer": "swiglu"},
-            "No change": {"position": 2, "size": 0.0, "layer": "swiglu"},
+            _("SwiGLU, position 2"): {"position": 2, "size": 1.0, "layer": "swiglu"},
+            _("… the last position"): {"position": 7, "size": 1.0, "layer": "swiglu"},
+            _("No change"): {"position": 2, "size": 0.0, "layer": "swiglu"},
         }
     )
     play = "position"
@@ -217,12 +221,12 @@ class PositionChanges(Panel[Changes]):
     _length, _width, _hidden = 8, 16, 40
 
     def make_controls(self):
-        layers = {"SwiGLU": "swiglu", "GEGLU": "geglu", "Bilinear": "bilinear", "plain, ReLU": "plain"}
+        layers = {"SwiGLU": "swiglu", "GEGLU": "geglu", _("Bilinear"): "bilinear", _("plain, ReLU"): "plain"}
         return {
-            "position": controls.integer("position t", 2, 0, self._length - 1),
-            "size": controls.real("size of Δx", 1.0, 0, 3, step=0.1, form=".1f"),
-            "layer": controls.choice("FFN", layers, "swiglu"),
-            "seed": controls.integer("seed", 0, 0, 20),
+            "position": controls.integer(_("position t"), 2, 0, self._length - 1),
+            "size": controls.real(_("size of Δx"), 1.0, 0, 3, step=0.1, form=".1f"),
+            "layer": controls.choice(_("FFN"), layers, "swiglu"),
+            "seed": controls.integer(_("seed"), 0, 0, 20),
         }
 
     def make_view(self):
@@ -254,14 +258,14 @@ class PositionChanges(Panel[Changes]):
     def rows(self, data):
         outside = np.arange(self._length) != data.position
         return [
-            Row("position changed", str(data.position)),
-            Row("positions whose FFN output changed", _listed(data.of_feedforward)),
-            Row("positions whose attention output changed", _listed(data.of_attention)),
-            Row("largest change of the FFN's other rows", number(np.abs(data.of_feedforward[outside]).max())),
-            Row("largest change of attention's other rows", number(np.abs(data.of_attention[outside]).max())),
+            Row(_("position changed"), str(data.position)),
+            Row(_("positions whose FFN output changed"), _listed(data.of_feedforward)),
+            Row(_("positions whose attention output changed"), _listed(data.of_attention)),
+            Row(_("largest change of the FFN's other rows"), number(np.abs(data.of_feedforward[outside]).max())),
+            Row(_("largest change of attention's other rows"), number(np.abs(data.of_attention[outside]).max())),
         ]
 
 
 def _listed(change: np.ndarray) -> str:
     rows = np.flatnonzero(np.any(change != 0, axis=-1))
-    return ", ".join(map(str, rows)) if len(rows) else "none"
+    return ", ".join(map(str, rows)) if len(rows) else _("none")

@@ -1,7 +1,7 @@
 """Explorers of parameter budgets: tallies, widths and costs."""
 
 from transformer_parts.explore.budget.cost import BudgetCost
-from transformer_parts.explore.budget.tally import CUSTOM, FILE, BudgetTally, divisors, offer
+from transformer_parts.explore.budget.tally import CUSTOM, FILE, MODELS, NOTES, BudgetTally, divisors, offer
 from transformer_parts.explore.budget.widths import BudgetWidths
 
-__all__ = ["CUSTOM", "FILE", "BudgetCost", "BudgetTally", "BudgetWidths", "divisors", "offer"]
+__all__ = ["CUSTOM", "FILE", "MODELS", "NOTES", "BudgetCost", "BudgetTally", "BudgetWidths", "divisors", "offer"]

@@ -1,4 +1,4 @@
-"""What a decoder's sizes cost when it runs, with the hand on its kv heads and on the context."""
+"""Explorer of what a decoder costs when it runs: bytes and operations against the context."""
 
 from dataclasses import replace
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.budget.tally import divisors, offer
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row
+from transformer_parts.language import _
 from transformer_parts.maths import budget
 from transformer_parts.models.configs import PUBLISHED
 
@@ -25,7 +26,7 @@ _MODELS = tuple(
 class BudgetCost(Panel[Cost]):
     """Bytes of weights and cache, and operations per token, against the context."""
 
-    alt = (
+    alt = _(
         "Two graphs against the number of tokens in the context, all scales logarithmic. Above, bytes: the weights'"
         " are a level line, the cache's rise, dashed with a kv head for each query head. Below, operations per token:"
         " products with weights are level, products with cached keys and values rise."
@@ -33,9 +34,9 @@ class BudgetCost(Panel[Cost]):
     still = "figures/budget_cost.png"
     presets = MappingProxyType(
         {
-            "Llama 3 8B, 8192 tokens": {"model": "Llama 3 8B", "n_kv_heads": 8, "context": 8192, "sequences": 1},
-            "the same, G = H": {"model": "Llama 3 8B", "n_kv_heads": 32, "context": 8192, "sequences": 1},
-            "Llama 3 70B, 64 × 32768": {"model": "Llama 3 70B", "n_kv_heads": 8, "context": 32768, "sequences": 64},
+            _("Llama 3 8B, 8192 tokens"): {"model": "Llama 3 8B", "n_kv_heads": 8, "context": 8192, "sequences": 1},
+            _("the same, G = H"): {"model": "Llama 3 8B", "n_kv_heads": 32, "context": 8192, "sequences": 1},
+            _("Llama 3 70B, 64 × 32768"): {"model": "Llama 3 70B", "n_kv_heads": 8, "context": 32768, "sequences": 64},
         }
     )
     powers = tuple(2**i for i in range(21))
@@ -43,10 +44,10 @@ class BudgetCost(Panel[Cost]):
     def make_controls(self):
         c = PUBLISHED["Llama 3 8B"].config
         return {
-            "model": controls.choice("model", _MODELS, "Llama 3 8B"),
-            "n_kv_heads": controls.choice("kv heads G", divisors(c.n_heads), c.n_kv_heads),
-            "context": controls.stops("context S", 8192, self.powers),
-            "sequences": controls.stops("sequences", 1, self.powers[:9]),
+            "model": controls.choice(_("model"), _MODELS, "Llama 3 8B"),
+            "n_kv_heads": controls.choice(_("kv heads G"), divisors(c.n_heads), c.n_kv_heads),
+            "context": controls.stops(_("context S"), 8192, self.powers),
+            "sequences": controls.stops(_("sequences"), 1, self.powers[:9]),
         }
 
     def make_view(self):
@@ -85,16 +86,16 @@ class BudgetCost(Panel[Cost]):
 
     def rows(self, data):
         return [
-            Row("parameters", f"{data.parameters:,}"),
-            Row("with a kv head for each query head", f"{data.full_parameters:,}"),
-            Row("the whole model is smaller by", f"{100 * (1 - data.parameters / data.full_parameters):.2f} %"),
-            Row("weights, 16 bits", _gigabytes(data.weights), theme.FIRST),
-            Row("cache per position, all sequences", f"{data.token_cache:,} bytes"),
-            Row("cache at S", _gigabytes(data.context_cache), theme.THIRD),
-            Row("with a kv head for each query head (dashed)", _gigabytes(data.context_full_cache), theme.THIRD),
-            Row("the cache is smaller by", f"{100 * (1 - data.context_cache / data.context_full_cache):.2f} %"),
-            Row("operations per token, with weights", f"{data.weight_flops:,}", theme.FIRST),
-            Row("with cached keys and values", f"{data.context_attention_flops:,}", theme.SECOND),
+            Row(_("parameters"), f"{data.parameters:,}"),
+            Row(_("with a kv head for each query head"), f"{data.full_parameters:,}"),
+            Row(_("the whole model is smaller by"), f"{100 * (1 - data.parameters / data.full_parameters):.2f} %"),
+            Row(_("weights, 16 bits"), _gigabytes(data.weights), theme.FIRST),
+            Row(_("cache per position, all sequences"), _("{count:,} bytes", count=data.token_cache)),
+            Row(_("cache at S"), _gigabytes(data.context_cache), theme.THIRD),
+            Row(_("with a kv head for each query head (dashed)"), _gigabytes(data.context_full_cache), theme.THIRD),
+            Row(_("the cache is smaller by"), f"{100 * (1 - data.context_cache / data.context_full_cache):.2f} %"),
+            Row(_("operations per token, with weights"), f"{data.weight_flops:,}", theme.FIRST),
+            Row(_("with cached keys and values"), f"{data.context_attention_flops:,}", theme.SECOND),
         ]
 
 

@@ -1,4 +1,4 @@
-"""A whole decoder's parameter budget with the hand on its sizes."""
+"""Explorer of a whole decoder's parameter budget."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -12,21 +12,25 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.budget.widths import VERDICTS
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row
+from transformer_parts.language import _, join
 from transformer_parts.maths import budget
 from transformer_parts.models.configs import PUBLISHED
 from transformer_parts.models.excerpt import load_excerpt
 
-CUSTOM = "custom"
-FILE = "SmolLM2 135M, the tensors of its file"
+CUSTOM = _("custom")
+FILE = _("SmolLM2 135M, the tensors of its file")
+_WORDS = MappingProxyType({"toy layer": _("toy layer"), "GPT-2 small": _("GPT-2 small")})
+#: The names of the published decoders by themselves; a name with words in it is a message.
+MODELS: Mapping[str, str] = MappingProxyType({name: _WORDS.get(name, name) for name in PUBLISHED})
 
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
-        "embedding": "token embedding, W_E",
-        "positions": "learned positions, W_P",
-        "attention": "attention, W_QKVO",
-        "feed_forward": "feed-forward, W_FFN",
-        "norms": "norms, γ",
-        "head": "head, W_U",
+        "embedding": _("token embedding, W_E"),
+        "positions": _("learned positions, W_P"),
+        "attention": _("attention, W_QKVO"),
+        "feed_forward": _("feed-forward, W_FFN"),
+        "norms": _("norms, γ"),
+        "head": _("head, W_U"),
     }
 )
 _FURTHER: Mapping[str, object] = MappingProxyType(
@@ -41,14 +45,43 @@ _FURTHER: Mapping[str, object] = MappingProxyType(
         "max_positions": 0,
     }
 )
+#: What a reader who compares the numbers of a published decoder should know.
+NOTES: Mapping[str, str] = MappingProxyType(
+    {
+        "GPT-2 small": _(
+            "The paper's count is too low, as the README of OpenAI's repository says; counted, it is {count}.",
+            count="124M",
+        ),
+        "GPT-2 XL": _(
+            "The paper's count is too low, as the README of OpenAI's repository says; counted, it is {count}.",
+            count="1558M",
+        ),
+        "Llama 2 7B": _("The sizes of Llama 1 7B; the context is twice as long, which costs no parameters."),
+        "Llama 2 70B": _(
+            "The multiplier spends 86 % of what grouped kv heads save in attention on feed-forward width."
+        ),
+        "Mistral 7B": _("Attention is windowed to 4096 tokens: no layer's cache or scores grow beyond that."),
+        "Qwen3 8B": _("QK-norm replaces the query, key and value biases of Qwen2.5."),
+        "Gemma 2B": _(
+            "The paper's feed-forward width counts both branches ({both}); its vocabulary is 256128, that of the"
+            " released config.json 256000. The name leaves the embedding out.",
+            both=32768,
+        ),
+        "Gemma 2 2B": _(
+            "The paper's feed-forward width counts both branches ({both}); its vocabulary is 256128, that of the"
+            " released config.json 256000. H·K is 2048, not D.",
+            both=18432,
+        ),
+    }
+)
 # What a decoder has beside its sizes: one entry for each kind among the published ones.
 _KINDS: Mapping[str, Mapping[str, object]] = MappingProxyType(
     {
-        "RMSNorm, no biases": _FURTHER,
-        "RMSNorm, biases of q, k, v": MappingProxyType({**_FURTHER, "qkv_bias": True}),
-        "RMSNorm, QK-norm": MappingProxyType({**_FURTHER, "qk_norm": True}),
-        "four RMSNorms a layer": MappingProxyType({**_FURTHER, "norms_per_layer": 4}),
-        "LayerNorm, biases, 1024 positions": MappingProxyType(
+        _("RMSNorm, no biases"): _FURTHER,
+        _("RMSNorm, biases of q, k, v"): MappingProxyType({**_FURTHER, "qkv_bias": True}),
+        _("RMSNorm, QK-norm"): MappingProxyType({**_FURTHER, "qk_norm": True}),
+        _("four RMSNorms a layer"): MappingProxyType({**_FURTHER, "norms_per_layer": 4}),
+        _("LayerNorm, biases, 1024 positions"): MappingProxyType(
             {
                 "norm": "layer",
                 "norms_per_layer": 2,
@@ -60,7 +93,7 @@ _KINDS: Mapping[str, Mapping[str, object]] = MappingProxyType(
                 "max_positions": 1024,
             }
         ),
-        "RMSNorm, but no final one": MappingProxyType({**_FURTHER, "final_norm": False}),
+        _("RMSNorm, but no final one"): MappingProxyType({**_FURTHER, "final_norm": False}),
     }
 )
 
@@ -68,7 +101,7 @@ _KINDS: Mapping[str, Mapping[str, object]] = MappingProxyType(
 class BudgetTally(Panel[TwoTallies]):
     """A whole decoder's parameters by part, beside those of a published one or of a real file."""
 
-    alt = (
+    alt = _(
         "Above, two bars of 100 % show how the parameters of two decoders are shared among embedding, positions,"
         " attention, feed-forward, norms and head. Below, the same parts and the total as dots on a logarithmic"
         " scale, filled for the first decoder and hollow for the second, with the ratio of the two on the right."
@@ -76,11 +109,11 @@ class BudgetTally(Panel[TwoTallies]):
     still = "figures/budget_tally.png"
     presets = MappingProxyType(
         {
-            "By hand: d = 8": {"model": "toy layer", "reference": "SmolLM2 135M"},
+            _("By hand: d = 8"): {"model": "toy layer", "reference": "SmolLM2 135M"},
             "Llama 2 7B": {"model": "Llama 2 7B", "reference": "GPT-2 small"},
             "Llama 3 8B": {"model": "Llama 3 8B", "reference": "Llama 2 7B"},
-            "GPT-2 small": {"model": "GPT-2 small", "reference": "SmolLM2 135M"},
-            "SmolLM2 135M and its file": {"model": "SmolLM2 135M", "reference": FILE},
+            _("GPT-2 small"): {"model": "GPT-2 small", "reference": "SmolLM2 135M"},
+            _("SmolLM2 135M and its file"): {"model": "SmolLM2 135M", "reference": FILE},
         }
     )
 
@@ -90,20 +123,22 @@ class BudgetTally(Panel[TwoTallies]):
         published = [entry.config for entry in PUBLISHED.values()]
         c = PUBLISHED["Llama 3 8B"].config
         return {
-            "model": controls.choice("model", [*PUBLISHED, CUSTOM], "Llama 3 8B"),
+            "model": controls.choice(_("model"), [*MODELS.values(), CUSTOM], "Llama 3 8B"),
             "d_model": controls.stops("d", c.d_model, [8, 16, 32, *range(64, 8193, 64)]),
-            "n_layers": controls.integer("layers", c.n_layers, 1, 96),
-            "n_heads": controls.integer("heads H", c.n_heads, 1, 64),
-            "n_kv_heads": controls.choice("kv heads G", divisors(c.n_heads), c.n_kv_heads),
-            "head_dim": controls.stops("head_dim K", c.head_dim, [4, 8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256]),
-            "ffn": controls.choice("feed-forward", {"gated, 3 matrices": "gated", "plain, 2 matrices": "mlp"}, c.ffn),
-            "d_ff": controls.stops("d_ff, its width", c.d_ff, [8, 16, 24, 32, 64, 128, *range(256, 32769, 256)]),
-            "vocab_size": controls.stops(
-                "vocabulary V", c.vocab_size, [*range(0, 262145, 4096), *(c.vocab_size for c in published)]
+            "n_layers": controls.integer(_("layers"), c.n_layers, 1, 96),
+            "n_heads": controls.integer(_("heads H"), c.n_heads, 1, 64),
+            "n_kv_heads": controls.choice(_("kv heads G"), divisors(c.n_heads), c.n_kv_heads),
+            "head_dim": controls.stops(_("head_dim K"), c.head_dim, [4, 8, 16, 32, 48, 64, 80, 96, 128, 160, 192, 256]),
+            "ffn": controls.choice(
+                _("feed-forward"), {_("gated, 3 matrices"): "gated", _("plain, 2 matrices"): "mlp"}, c.ffn
             ),
-            "tied": controls.switch("head tied to the embedding", c.tied),
-            "kind": controls.choice("norms, biases", list(_KINDS), _kind_of(c)),
-            "reference": controls.choice("compare with", [*PUBLISHED, FILE], "Llama 2 7B"),
+            "d_ff": controls.stops(_("d_ff, its width"), c.d_ff, [8, 16, 24, 32, 64, 128, *range(256, 32769, 256)]),
+            "vocab_size": controls.stops(
+                _("vocabulary V"), c.vocab_size, [*range(0, 262145, 4096), *(c.vocab_size for c in published)]
+            ),
+            "tied": controls.switch(_("head tied to the embedding"), c.tied),
+            "kind": controls.choice(_("norms, biases"), list(_KINDS), _kind_of(c)),
+            "reference": controls.choice(_("compare with"), [*MODELS.values(), FILE], "Llama 2 7B"),
         }
 
     def make_view(self):
@@ -144,7 +179,7 @@ class BudgetTally(Panel[TwoTallies]):
         return TwoTallies(
             model=budget.count(config).model,
             reference=self._file if reference == FILE else budget.count(PUBLISHED[reference].config).model,
-            reference_name=reference,
+            reference_name=MODELS.get(reference, FILE),
             formulas=budget.formulas(config),
             tied=config.tied,
             d_model=config.d_model,
@@ -155,28 +190,35 @@ class BudgetTally(Panel[TwoTallies]):
             flops=budget.flops_per_token(config, 1).weights,
             cache_bytes=budget.kv_cache_bytes(config, 1),
             told=entry.told if entry else "",
-            note=entry.note if entry else "",
+            note=NOTES.get(model, ""),
         )
 
     def rows(self, data):
         shares = data.model.shares
         rows = [
             Row(
-                f"{_NAMES[part]}: {'tied' if part == 'head' and data.tied else data.formulas[part]}",
+                join(": ", [_NAMES[part], _("tied") if part == "head" and data.tied else data.formulas[part]]),
                 f"{value:,} ({100 * shares[part]:.2f} %)",
                 _swatch(look),
             )
             for (part, value), look in zip(data.model.parts.items(), LOOKS.values(), strict=True)
         ]
+        total = _("total, Σ (published as {count})", count=data.told) if data.told else _("total, Σ")
         rows += [
-            Row("total, Σ" + (f" (published as {data.told})" if data.told else ""), f"{data.model.total:,}"),
-            Row("without embedding, positions and head", f"{data.model.non_embedding:,}"),
-            Row(f"total of {data.reference_name}", f"{data.reference.total:,}"),
-            Row("parts that are equal in both", f"{_equal_parts(data)} of {len(LOOKS)}"),
-            Row("feed-forward budget matched to plain 4d?", f"{VERDICTS[data.match.verdict]} ({data.match.ratio:.4f})"),
-            Row("channels of all query heads H·K, beside d", f"{data.attention_width:,}, {data.d_model:,}"),
-            Row("operations per token, products with weights", f"{data.flops:,}"),
-            Row("KV cache per token, 16 bits", f"{data.cache_bytes:,} bytes"),
+            Row(total, f"{data.model.total:,}"),
+            Row(_("without embedding, positions and head"), f"{data.model.non_embedding:,}"),
+            Row(_("total of {model}", model=data.reference_name), f"{data.reference.total:,}"),
+            Row(
+                _("parts that are equal in both"),
+                _("{n} of {all}", n=_equal_parts(data), all=len(LOOKS)),
+            ),
+            Row(
+                _("feed-forward budget matched to plain 4d?"),
+                _("{verdict} ({ratio:.4f})", verdict=VERDICTS[data.match.verdict], ratio=data.match.ratio),
+            ),
+            Row(_("channels of all query heads H·K, beside d"), f"{data.attention_width:,}, {data.d_model:,}"),
+            Row(_("operations per token, products with weights"), f"{data.flops:,}"),
+            Row(_("KV cache per token, 16 bits"), _("{count:,} bytes", count=data.cache_bytes)),
         ]
         return rows + ([Row(data.note, "")] if data.note else [])
 

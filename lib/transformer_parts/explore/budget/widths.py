@@ -1,4 +1,4 @@
-"""The width of a feed-forward layer with the hand on it: what an equal budget asks for, and what is made of it."""
+"""Explorer of the width of a feed-forward layer: the width of an equal budget and that of the published rule."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,16 +8,19 @@ from transformer_parts.draw.budget import BudgetWidthsView, Layer, Widths
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths import budget
 from transformer_parts.maths.budget import FFN_MATRICES
 
-VERDICTS: Mapping[str, str] = MappingProxyType({"equal": "yes", "rounded": "yes, but for rounding", "different": "no"})
+VERDICTS: Mapping[str, str] = MappingProxyType(
+    {"equal": _("yes"), "rounded": _("yes, but for rounding"), "different": _("no")}
+)
 
 
 class BudgetWidths(Panel[Widths]):
     """A feed-forward layer, plain and gated: what an equal budget asks for, and what the published rule makes of it."""
 
-    alt = (
+    alt = _(
         "Above, the matrices of four feed-forward layers laid end to end, so that length is parameters: plain, gated"
         " of the same width, gated of two thirds of it, gated by the published rule; a dashed line marks the plain"
         " layer's budget. Below, the steps of the rule: 8d/3, rounded down, multiplied, rounded up to a multiple."
@@ -25,20 +28,20 @@ class BudgetWidths(Panel[Widths]):
     still = "figures/budget_widths.png"
     presets = MappingProxyType(
         {
-            "By hand: d = 8, d_ff = 24": {"d_model": 8, "plain": 3, "multiplier": 1.0, "multiple_of": 1},
+            _("By hand: d = 8, d_ff = 24"): {"d_model": 8, "plain": 3, "multiplier": 1.0, "multiple_of": 1},
             "d = 512": {"d_model": 512, "plain": 4, "multiplier": 1.0, "multiple_of": 1},
             "Llama 2 7B": {"d_model": 4096, "plain": 4, "multiplier": 1.0, "multiple_of": 256},
             "Llama 3 8B": {"d_model": 4096, "plain": 4, "multiplier": 1.3, "multiple_of": 1024},
-            "The 70B width": {"d_model": 8192, "plain": 4, "multiplier": 1.3, "multiple_of": 4096},
+            _("The 70B width"): {"d_model": 8192, "plain": 4, "multiplier": 1.3, "multiple_of": 4096},
         }
     )
 
     def make_controls(self):
         return {
             "d_model": controls.integer("d", 4096, 8, 8192, step=8),
-            "plain": controls.integer("plain d_ff / d", 4, 1, 8),
-            "multiplier": controls.real("multiplier", 1.3, 0.5, 2, step=0.05),
-            "multiple_of": controls.choice("multiple of", [1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096], 1024),
+            "plain": controls.integer(_("plain d_ff / d"), 4, 1, 8),
+            "multiplier": controls.real(_("multiplier"), 1.3, 0.5, 2, step=0.05),
+            "multiple_of": controls.choice(_("multiple of"), [1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096], 1024),
         }
 
     def make_view(self):
@@ -70,23 +73,30 @@ class BudgetWidths(Panel[Widths]):
         )
 
     def rows(self, data):
-        plain, same, equal, ruled = data.layers
+        plain, same, equal, by_rule = data.layers
         d, rule = data.d_model, data.rule
         return [
-            Row(f"plain, 2·{d}·{plain.width}", f"{plain.match.parameters:,}", theme.FIRST),
-            Row(f"gated, as wide: 3·{d}·{same.width}", _against(same), theme.SECOND),
-            Row("equal budget, 2·d_ff/3", number(data.equal, 2)),
-            Row(f"gated, rounded down: 3·{d}·{equal.width}", _against(equal), theme.SECOND),
-            Row("budget matched?", VERDICTS[equal.match.verdict]),
-            Row("the rule: 8d/3", number(data.two_thirds, 2)),
-            Row("1. rounded down", f"{rule.two_thirds}"),
-            Row(f"2. × {data.multiplier:g}, rounded down", f"{rule.multiplied}"),
-            Row(f"3. up to a multiple of {data.multiple_of}", f"{rule.d_ff} = {rule.ratio:.4g} d"),
-            Row("of which step 3 added", f"{rule.d_ff - rule.multiplied}"),
-            Row(f"gated, by the rule: 3·{d}·{ruled.width}", _against(ruled), theme.SECOND),
-            Row("budget matched by the rule?", VERDICTS[ruled.match.verdict]),
+            Row(_("plain, 2·{d}·{width}", d=d, width=plain.width), f"{plain.match.parameters:,}", theme.FIRST),
+            Row(_("gated, as wide: 3·{d}·{width}", d=d, width=same.width), _count_and_ratio(same), theme.SECOND),
+            Row(_("equal budget, 2·d_ff/3"), number(data.equal, 2)),
+            Row(_("gated, rounded down: 3·{d}·{width}", d=d, width=equal.width), _count_and_ratio(equal), theme.SECOND),
+            Row(_("budget matched?"), VERDICTS[equal.match.verdict]),
+            Row(_("the rule: 8d/3"), number(data.two_thirds, 2)),
+            Row(_("1. rounded down"), f"{rule.two_thirds}"),
+            Row(_("2. × {multiplier:g}, rounded down", multiplier=data.multiplier), f"{rule.multiplied}"),
+            Row(
+                _("3. up to a multiple of {multiple_of}", multiple_of=data.multiple_of),
+                f"{rule.d_ff} = {rule.ratio:.4g} d",
+            ),
+            Row(_("of which step 3 added"), f"{rule.d_ff - rule.multiplied}"),
+            Row(
+                _("gated, by the rule: 3·{d}·{width}", d=d, width=by_rule.width),
+                _count_and_ratio(by_rule),
+                theme.SECOND,
+            ),
+            Row(_("budget matched by the rule?"), VERDICTS[by_rule.match.verdict]),
         ]
 
 
-def _against(layer: Layer) -> str:
+def _count_and_ratio(layer: Layer) -> str:
     return f"{layer.match.parameters:,} ({layer.match.ratio:.4f})"

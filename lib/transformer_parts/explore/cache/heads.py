@@ -1,4 +1,4 @@
-"""What a misused cache does to a head of a real model."""
+"""Explorer of what a misused cache does to a head of a real model."""
 
 from collections.abc import Callable
 from types import MappingProxyType
@@ -11,14 +11,18 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.cache.steps import WAYS
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row
+from transformer_parts.language import _
 from transformer_parts.maths.cache import FAULTS, Chunk, Glance, head_run, head_whole, misplaced
 from transformer_parts.models.excerpt import load_excerpt
+
+#: What a head of the excerpt does, in words.
+KINDS = MappingProxyType({"previous token": _("previous token"), "induction": _("induction")})
 
 
 class CacheHeads(Panel[HeadWeights]):
     """A head of SmolLM2-135M decodes a passage; its attention weights, right and wrong, token by token."""
 
-    alt = (
+    alt = _(
         "Above: attention weights of the newest token over the tokens in the cache, of one head of SmolLM2: blue bars"
         " upwards for the right ones, red bars downwards for those of the chosen way. Below: the share of attention"
         " that goes to the wrong tokens, at every step so far, from 0 to 1."
@@ -26,11 +30,11 @@ class CacheHeads(Panel[HeadWeights]):
     still = "figures/cache_heads.png"
     presets = MappingProxyType(
         {
-            "Previous token, restart at 0": {"head": (16, 0), "fault": "restart", "prompt": 24, "step": 8},
-            "Off by one, the first step": {"head": (16, 0), "fault": "off by one", "prompt": 24, "step": 1},
-            "Off by one, ten steps on": {"head": (16, 0), "fault": "off by one", "prompt": 24, "step": 10},
-            "Induction, rotated again": {"head": (17, 5), "fault": "rotated again", "prompt": 24, "step": 23},
-            "Base grows": {
+            _("Previous token, restart at 0"): {"head": (16, 0), "fault": "restart", "prompt": 24, "step": 8},
+            _("Off by one, the first step"): {"head": (16, 0), "fault": "off by one", "prompt": 24, "step": 1},
+            _("Off by one, ten steps on"): {"head": (16, 0), "fault": "off by one", "prompt": 24, "step": 10},
+            _("Induction, rotated again"): {"head": (17, 5), "fault": "rotated again", "prompt": 24, "step": 23},
+            _("Base grows"): {
                 "head": (11, 1), "fault": "base changed, rotated keys", "prompt": 24, "step": 20, "trained_length": 24,
             },
         }
@@ -47,20 +51,28 @@ class CacheHeads(Panel[HeadWeights]):
 
     def make_controls(self):
         excerpt = self.excerpt
-        kinds = {(head.layer, head.head): head.kind for head in excerpt.telling_heads}
-        every = [(layer, head) for layer in excerpt.qk_layers for head in range(excerpt.n_heads)]
         heads = {
-            f"layer {layer} head {head}" + (f", {kinds[layer, head]}" if (layer, head) in kinds else ""): (layer, head)
-            for layer, head in [*kinds, *(place for place in every if place not in kinds)]
+            _("layer {layer} head {head}, {kind}", layer=head.layer, head=head.head, kind=KINDS[head.kind]): (
+                head.layer,
+                head.head,
+            )
+            for head in excerpt.telling_heads
+        }
+        known = tuple(heads.values())
+        heads |= {
+            _("layer {layer} head {head}", layer=layer, head=head): (layer, head)
+            for layer in excerpt.qk_layers
+            for head in range(excerpt.n_heads)
+            if (layer, head) not in known
         }
         # Padding is a matter of a batch: here there is one row.
         ways = {label: fault for label, fault in WAYS.items() if "padding" not in fault}
         return {
-            "head": controls.choice("head", heads, (16, 0)),
-            "fault": controls.choice("way", ways, "restart"),
-            "step": controls.integer("step", 8, 0, len(self.tokens) - 24),
-            "prompt": controls.integer("prompt", 24, 8, 40),
-            "trained_length": controls.integer("trained length", 24, 8, len(self.tokens)),
+            "head": controls.choice(_("head"), heads, (16, 0)),
+            "fault": controls.choice(_("way"), ways, "restart"),
+            "step": controls.integer(_("step"), 8, 0, len(self.tokens) - 24),
+            "prompt": controls.integer(_("prompt"), 24, 8, 40),
+            "trained_length": controls.integer(_("trained length"), 24, 8, len(self.tokens)),
         }
 
     def make_view(self):
@@ -75,13 +87,13 @@ class CacheHeads(Panel[HeadWeights]):
         query, key = (part(*head)[: len(self.tokens)] for part in (self.excerpt.query, self.excerpt.key))
         settings = {"rope_base": self.excerpt.rope_base, "layout": self.excerpt.layout}
         trained = trained_length if way.scaling != "none" else None
-        run = self._remembered(
+        run = self._cached(
             "run",
             (head, fault, prompt, trained),
             lambda: head_run(query, key, prompt, fault, trained_length=trained or 1, settings=settings),
         )
         trained = trained if way.dynamic else None
-        right = self._remembered(
+        right = self._cached(
             "right",
             (head, prompt, trained),
             lambda: head_whole(query, key, prompt, trained_length=trained, settings=settings),
@@ -100,7 +112,7 @@ class CacheHeads(Panel[HeadWeights]):
             slowest=float(way.turn(held, trained_length, self.excerpt.head_dim, settings)["inv_freq"][-1]),
         )
 
-    def _remembered(self, kind: str, key: tuple, run: Callable[[], tuple[Glance, ...]]) -> tuple[Glance, ...]:
+    def _cached(self, kind: str, key: tuple, run: Callable[[], tuple[Glance, ...]]) -> tuple[Glance, ...]:
         if self._runs.get(kind, ((), None))[0] != key:
             self._runs[kind] = key, run()
         return self._runs[kind][1]
@@ -108,18 +120,18 @@ class CacheHeads(Panel[HeadWeights]):
     def rows(self, data):
         worst = int(data.misplaced.argmax())
         return [
-            Row("newest token", repr(data.tokens[-1])),
-            Row("attends most to, rightly", _most(data.right_weights, data.tokens), theme.FIRST),
-            Row("attends most to, here", _most(data.weights, data.tokens), theme.SECOND),
-            Row("attention on the wrong tokens", f"{100 * data.misplaced[-1]:.2f} %", theme.SECOND),
+            Row(_("newest token"), repr(data.tokens[-1])),
+            Row(_("attends most to, rightly"), _most(data.right_weights, data.tokens), theme.FIRST),
+            Row(_("attends most to, here"), _most(data.weights, data.tokens), theme.SECOND),
+            Row(_("attention on the wrong tokens"), f"{100 * data.misplaced[-1]:.2f} %", theme.SECOND),
             Row(
-                "the most so far",
-                f"{100 * data.misplaced[worst]:.2f} % at step {worst}",
+                _("the most so far"),
+                _("{percent:.2f} % at step {step}", percent=100 * data.misplaced[worst], step=worst),
                 theme.SECOND,
             ),
-            Row("mean over the steps so far", f"{100 * data.misplaced.mean():.2f} %"),
-            Row("position, right and used", f"{data.right_position}, {data.position}"),
-            Row("slowest pair, rad per position", f"{data.slowest:.4e}"),
+            Row(_("mean over the steps so far"), f"{100 * data.misplaced.mean():.2f} %"),
+            Row(_("position, right and used"), f"{data.right_position}, {data.position}"),
+            Row(_("slowest pair, rad per position"), f"{data.slowest:.4e}"),
         ]
 
 

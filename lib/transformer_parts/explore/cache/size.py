@@ -1,4 +1,4 @@
-"""What a cache takes, with the hand on every factor of its size."""
+"""Explorer of the size of a cache, factor by factor."""
 
 from types import MappingProxyType
 
@@ -7,25 +7,25 @@ import numpy as np
 from transformer_parts.draw import theme
 from transformer_parts.draw.cache import CacheBytes, CacheSizeView
 from transformer_parts.explore import controls
-from transformer_parts.explore.budget import divisors, offer
+from transformer_parts.explore.budget import CUSTOM, MODELS, divisors, offer
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row
+from transformer_parts.language import _
 from transformer_parts.maths import budget
 from transformer_parts.models.configs import PUBLISHED
 
-CUSTOM = "custom"
 PRECISIONS = MappingProxyType(
-    {"float32, 4 bytes": 4, "bfloat16, 2 bytes": 2, "int8, 1 byte": 1, "int4, half a byte": 0.5}
+    {_("float32, 4 bytes"): 4, _("bfloat16, 2 bytes"): 2, _("int8, 1 byte"): 1, _("int4, half a byte"): 0.5}
 )
 
 # Models whose every layer caches the whole context.
-_MODELS = tuple(name for name in PUBLISHED if name not in ("toy layer", "Mistral 7B", "Gemma 2 2B"))
+_MODELS = tuple(name for name in MODELS.values() if name not in ("toy layer", "Mistral 7B", "Gemma 2 2B"))
 
 
 class CacheSize(Panel[CacheBytes]):
     """Bytes of a cache against the tokens in it, for published decoders and any other."""
 
-    alt = (
+    alt = _(
         "Bytes of the cache against the number of tokens, both scales logarithmic: a solid line for the chosen kv"
         " heads, a dashed one with a kv head for each query head, a dotted one with a single kv head. A level line is"
         " the memory there is, with a dot where each line reaches it; triangles mark the chosen number of tokens."
@@ -35,7 +35,7 @@ class CacheSize(Panel[CacheBytes]):
         {
             "Llama 3 8B": {"model": "Llama 3 8B", "value_bytes": 2, "length": 8192, "memory": 16},
             "Llama 2 7B": {"model": "Llama 2 7B", "value_bytes": 2, "length": 4096, "memory": 16},
-            "Llama 3 70B at 131,072": {"model": "Llama 3 70B", "value_bytes": 2, "length": 131072, "memory": 64},
+            _("Llama 3 70B at 131,072"): {"model": "Llama 3 70B", "value_bytes": 2, "length": 131072, "memory": 64},
             "SmolLM2, float32": {"model": "SmolLM2 135M", "value_bytes": 4, "length": 16384, "memory": 2},
         }
     )
@@ -44,14 +44,14 @@ class CacheSize(Panel[CacheBytes]):
     def make_controls(self):
         c = PUBLISHED["Llama 3 8B"].config
         return {
-            "model": controls.choice("model", [*_MODELS, CUSTOM], "Llama 3 8B"),
-            "n_layers": controls.integer("layers", c.n_layers, 1, 96),
-            "n_heads": controls.integer("heads H", c.n_heads, 1, 64),
-            "n_kv_heads": controls.choice("kv heads G", divisors(c.n_heads), c.n_kv_heads),
-            "head_dim": controls.stops("head_dim K", c.head_dim, [16, 32, 48, 64, 80, 96, 128, 160, 192, 256]),
-            "value_bytes": controls.choice("precision", PRECISIONS, 2),
-            "length": controls.stops("tokens S", 8192, self.powers),
-            "memory": controls.stops("memory, GiB", 16, [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 160, 320, 640]),
+            "model": controls.choice(_("model"), [*_MODELS, CUSTOM], "Llama 3 8B"),
+            "n_layers": controls.integer(_("layers"), c.n_layers, 1, 96),
+            "n_heads": controls.integer(_("heads H"), c.n_heads, 1, 64),
+            "n_kv_heads": controls.choice(_("kv heads G"), divisors(c.n_heads), c.n_kv_heads),
+            "head_dim": controls.stops(_("head_dim K"), c.head_dim, [16, 32, 48, 64, 80, 96, 128, 160, 192, 256]),
+            "value_bytes": controls.choice(_("precision"), PRECISIONS, 2),
+            "length": controls.stops(_("tokens S"), 8192, self.powers),
+            "memory": controls.stops(_("memory, GiB"), 16, [1, 2, 4, 8, 16, 24, 32, 48, 64, 80, 160, 320, 640]),
         }
 
     def make_view(self):
@@ -106,14 +106,25 @@ class CacheSize(Panel[CacheBytes]):
         every, chosen = data.n_heads, data.n_kv_heads
         factors = f"2·{data.n_layers}·{chosen}·{data.head_dim}·{data.value_bytes:g}"
         return [
-            Row(f"bytes per token: 2·layers·G·K·bytes = {factors}", f"{data.per_token[chosen]:,}", theme.VALUE),
-            Row("with a kv head for each query head (dashed)", f"{data.per_token[every]:,}", theme.VALUE),
-            Row("with a single kv head (dotted)", f"{data.per_token[1]:,}", theme.VALUE),
-            Row(f"cache, tokens held: {data.length:,}", _gibibytes(data.held[chosen]), theme.VALUE),
-            Row("with a kv head for each query head", _gibibytes(data.held[every])),
-            Row("grouped heads take", f"{chosen} / {every} = {100 * chosen / every:.2f} % of that"),
-            Row(f"tokens that fit into {data.memory / 2**30:g} GiB", f"{data.fits[chosen]:,}", theme.FIRST),
-            Row("with a kv head for each query head", f"{data.fits[every]:,}"),
+            Row(
+                _("bytes per token: 2·layers·G·K·bytes = {factors}", factors=factors),
+                f"{data.per_token[chosen]:,}",
+                theme.VALUE,
+            ),
+            Row(_("with a kv head for each query head (dashed)"), f"{data.per_token[every]:,}", theme.VALUE),
+            Row(_("with a single kv head (dotted)"), f"{data.per_token[1]:,}", theme.VALUE),
+            Row(_("cache, tokens held: {length:,}", length=data.length), _gibibytes(data.held[chosen]), theme.VALUE),
+            Row(_("with a kv head for each query head"), _gibibytes(data.held[every])),
+            Row(
+                _("grouped heads take"),
+                _("{n} / {all} = {percent:.2f} % of that", n=chosen, all=every, percent=100 * chosen / every),
+            ),
+            Row(
+                _("tokens that fit into {memory:g} GiB", memory=data.memory / 2**30),
+                f"{data.fits[chosen]:,}",
+                theme.FIRST,
+            ),
+            Row(_("with a kv head for each query head"), f"{data.fits[every]:,}"),
         ]
 
 

@@ -1,4 +1,4 @@
-"""Decoding with a cache, step by step, rightly and in every way that people get it wrong."""
+"""Explorer of decoding with a cache, step by step, the right way and every wrong way."""
 
 from collections.abc import Callable
 from types import MappingProxyType
@@ -10,6 +10,7 @@ from transformer_parts.draw.cache import EXACT, CacheStepsView, Steps
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths import budget
 from transformer_parts.maths.cache import FAULTS, Chunk, Decoding, decode, misplaced, whole
 from transformer_parts.maths.decoder import DecoderLayer
@@ -17,26 +18,26 @@ from transformer_parts.maths.norms import moments
 
 WAYS = MappingProxyType(
     {
-        "right: rotated keys, own positions": "none",
-        "new tokens restart at position 0": "restart",
-        "new tokens one place too far": "off by one",
-        "length read from the axis of the heads": "head axis",
-        "later layers read a length that has grown": "per layer",
-        "cached keys rotated again at each step": "rotated again",
-        "padding not masked": "padding seen",
-        "padding counted in every position": "padding counted",
-        "padding counted for new tokens only": "padding counted once decoding",
-        "base grows, keys cached rotated": "base changed, rotated keys",
-        "base grows, keys cached unrotated": "base changed, unrotated keys",
-        "base left over from a longer text": "base not restored",
+        _("right: rotated keys, own positions"): "none",
+        _("new tokens restart at position 0"): "restart",
+        _("new tokens one place too far"): "off by one",
+        _("length read from the axis of the heads"): "head axis",
+        _("later layers read a length that has grown"): "per layer",
+        _("cached keys rotated again at each step"): "rotated again",
+        _("padding not masked"): "padding seen",
+        _("padding counted in every position"): "padding counted",
+        _("padding counted for new tokens only"): "padding counted once decoding",
+        _("base grows, keys cached rotated"): "base changed, rotated keys",
+        _("base grows, keys cached unrotated"): "base changed, unrotated keys",
+        _("base left over from a longer text"): "base not restored",
     }
 )
 
 
 class CacheSteps(Panel[Steps]):
-    """A small stack decodes token by token; its cache, the newest token's attention and the error stand below."""
+    """A small stack decodes token by token; below are its cache, the attention of the newest token and the error."""
 
-    alt = (
+    alt = _(
         "Three rows over the slots of the cache. Above, a small clock for each cached key of each kv head, with one"
         " hand for the key as it is and a thick grey one for the key as it should be; the newest token's query stands"
         " on top. In the middle, its attention weights as bars, with the right ones in grey behind them. Below, the"
@@ -48,14 +49,14 @@ class CacheSteps(Panel[Steps]):
         {
             label: {"pad": 0, "n_layers": 2, "layer": 1, "step": 8, "fault": fault} | more
             for label, fault, more in (
-                ("Right", "none", {}),
-                ("Restart at 0", "restart", {}),
-                ("Off by one", "off by one", {}),
-                ("Rotated again", "rotated again", {"step": 2}),
-                ("Per layer", "per layer", {}),
-                ("Left padding", "padding counted once decoding", {"pad": 3}),
-                ("Base grows, 1 layer", "base changed, unrotated keys", {"n_layers": 1, "layer": 0}),
-                ("Base grows, 2 layers", "base changed, unrotated keys", {}),
+                (_("Right"), "none", {}),
+                (_("Restart at 0"), "restart", {}),
+                (_("Off by one"), "off by one", {}),
+                (_("Rotated again"), "rotated again", {"step": 2}),
+                (_("Per layer"), "per layer", {}),
+                (_("Left padding"), "padding counted once decoding", {"pad": 3}),
+                (_("Base grows, 1 layer"), "base changed, unrotated keys", {"n_layers": 1, "layer": 0}),
+                (_("Base grows, 2 layers"), "base changed, unrotated keys", {}),
             )
         }
     )
@@ -79,16 +80,16 @@ class CacheSteps(Panel[Steps]):
 
     def make_controls(self):
         return {
-            "fault": controls.choice("way", WAYS, "none"),
-            "step": controls.integer("step", 8, 0, self.steps),
-            "prompt": controls.integer("prompt", 6, 1, self.most_prompt),
-            "pad": controls.integer("padding, left", 0, 0, self.most_pad),
-            "n_layers": controls.integer("layers", 2, 1, 3),
-            "n_kv_heads": controls.choice("kv heads G of 4", (1, 2, 4), 2),
-            "layer": controls.integer("layer shown", 1, 0, 1),
-            "head": controls.integer("head shown", 0, 0, 3),
-            "pair": controls.integer("pair shown", 0, 0, 3),
-            "trained_length": controls.integer("trained length", 8, 2, 16),
+            "fault": controls.choice(_("way"), WAYS, "none"),
+            "step": controls.integer(_("step"), 8, 0, self.steps),
+            "prompt": controls.integer(_("prompt"), 6, 1, self.most_prompt),
+            "pad": controls.integer(_("padding, left"), 0, 0, self.most_pad),
+            "n_layers": controls.integer(_("layers"), 2, 1, 3),
+            "n_kv_heads": controls.choice(_("kv heads G of 4"), (1, 2, 4), 2),
+            "layer": controls.integer(_("layer shown"), 1, 0, 1),
+            "head": controls.integer(_("head shown"), 0, 0, 3),
+            "pair": controls.integer(_("pair shown"), 0, 0, 3),
+            "trained_length": controls.integer(_("trained length"), 8, 2, 16),
         }
 
     def make_view(self):
@@ -108,13 +109,13 @@ class CacheSteps(Panel[Steps]):
         settings = {"pad": pad, "layer": layer}
         same = (prompt, pad, n_layers, n_kv_heads, layer)
         trained = trained_length if way.scaling != "none" else None
-        run = self._remembered(
+        run = self._cached(
             "run",
             (*same, fault, trained),
             lambda: decode(stack, x, prompt, fault, trained_length=trained or 1, **settings),
         )
         trained = trained if way.dynamic else None
-        right = self._remembered(
+        right = self._cached(
             "right", (*same, trained), lambda: whole(stack, x, prompt, trained_length=trained, **settings)
         )
         glance, wanted = run.glances[step], right.glances[step]
@@ -145,7 +146,7 @@ class CacheSteps(Panel[Steps]):
             held_bytes=budget.kv_cache_bytes(config, held, 8),
         )
 
-    def _remembered(self, kind: str, key: tuple, run: Callable[[], Decoding]) -> Decoding:
+    def _cached(self, kind: str, key: tuple, run: Callable[[], Decoding]) -> Decoding:
         if self._runs.get(kind, ((), None))[0] != key:
             self._runs[kind] = key, run()
         return self._runs[kind][1]
@@ -153,20 +154,20 @@ class CacheSteps(Panel[Steps]):
     def rows(self, data):
         worst = data.errors.max()
         wrong = np.flatnonzero(data.errors > EXACT)
-        verdict = f"yes, to {EXACT:.0e}" if not len(wrong) else f"no, first at step {wrong[0]}"
+        verdict = _("no, first at step {step}", step=wrong[0]) if len(wrong) else _("yes, to {size:.0e}", size=EXACT)
         held = data.keys.shape[1]
         return [
-            Row("the same as the whole sequence at once?", verdict),
-            Row("error at this step, largest over channels", f"{data.errors[-1]:.2e}", _colour(data.errors[-1])),
-            Row("largest error so far", f"{worst:.2e}", _colour(worst)),
-            Row("size of the right output (RMS)", number(data.output_rms, 3)),
-            Row("attention that goes to the wrong tokens", f"{100 * data.misplaced:.2f} %", theme.VALUE),
-            Row("position of the newest token, right", f"{data.right_position}"),
-            Row("position it was turned by", f"{data.position}", theme.QUERY),
-            Row("slowest pair, rad per position", number(data.slowest, 8)),
-            Row("tokens in the cache, padding among them", f"{held}, {data.pad}"),
-            Row("bytes per token, float64: 2·layers·G·K·8", f"{data.token_bytes:,}"),
-            Row("bytes in the cache", f"{data.held_bytes:,}"),
+            Row(_("the same as the whole sequence at once?"), verdict),
+            Row(_("error at this step, largest over channels"), f"{data.errors[-1]:.2e}", _colour(data.errors[-1])),
+            Row(_("largest error so far"), f"{worst:.2e}", _colour(worst)),
+            Row(_("size of the right output (RMS)"), number(data.output_rms, 3)),
+            Row(_("attention that goes to the wrong tokens"), f"{100 * data.misplaced:.2f} %", theme.VALUE),
+            Row(_("position of the newest token, right"), f"{data.right_position}"),
+            Row(_("position it was turned by"), f"{data.position}", theme.QUERY),
+            Row(_("slowest pair, rad per position"), number(data.slowest, 8)),
+            Row(_("tokens in the cache, padding among them"), f"{held}, {data.pad}"),
+            Row(_("bytes per token, float64: 2·layers·G·K·8"), f"{data.token_bytes:,}"),
+            Row(_("bytes in the cache"), f"{data.held_bytes:,}"),
         ]
 
 

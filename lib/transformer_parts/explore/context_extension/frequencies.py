@@ -1,4 +1,4 @@
-"""Context extension pair by pair, with the hand on method, factor, base and lengths."""
+"""Explorer of context extension, pair by pair."""
 
 from types import MappingProxyType
 
@@ -8,6 +8,7 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.context_extension.methods import FACTORS, METHODS, lengths
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths import context_extension, rope
 from transformer_parts.maths.context_extension import angle_coverage
 
@@ -17,7 +18,7 @@ _LLAMA = MappingProxyType({"factor": 8, "head_dim": 128, "rope_base": 10000.0, "
 class ExtensionFrequencies(Panel[Frequencies]):
     """What each method does to every pair: how much it is slowed, and which angles it reaches."""
 
-    alt = (
+    alt = _(
         "Above: the new frequency of each pair over the old one, from the fastest pair on the left to the slowest on"
         " the right. Below, on a logarithmic scale: turns made over the trained length as a line, turns made over the"
         " present length as dots; pairs that made no whole turn in training stand on grey, and red squares are those"
@@ -26,20 +27,20 @@ class ExtensionFrequencies(Panel[Frequencies]):
     still = "figures/extension_frequencies.png"
     presets = MappingProxyType(
         {
-            "What goes wrong": {"method": "RoPE as trained", **_LLAMA},
-            "PI: 2048 → 4096": {
+            _("What goes wrong"): {"method": "RoPE as trained", **_LLAMA},
+            _("PI: 2048 → 4096"): {
                 "method": "Position Interpolation",
                 **_LLAMA,
                 "factor": 2,
                 "trained_length": 2048,
                 "length": 4096,
             },
-            "NTK-aware, s = 8": {"method": "NTK-aware", **_LLAMA},
-            "Dynamic NTK, short input": {"method": "Dynamic NTK", **_LLAMA, "length": 4096},
-            "YaRN, s = 8": {"method": "YaRN, code's ramp", **_LLAMA},
-            "LongRoPE: 4096": {"method": "LongRoPE, Phi-3's factors", **_LLAMA, "factor": 32, "head_dim": 96}
+            _("NTK-aware, s = 8"): {"method": "NTK-aware", **_LLAMA},
+            _("Dynamic NTK, short input"): {"method": "Dynamic NTK", **_LLAMA, "length": 4096},
+            _("YaRN, s = 8"): {"method": "YaRN, code's ramp", **_LLAMA},
+            _("LongRoPE: 4096"): {"method": "LongRoPE, Phi-3's factors", **_LLAMA, "factor": 32, "head_dim": 96}
             | {"length": 4096},
-            "LongRoPE: 4097": {"method": "LongRoPE, Phi-3's factors", **_LLAMA, "factor": 32, "head_dim": 96}
+            _("LongRoPE: 4097"): {"method": "LongRoPE, Phi-3's factors", **_LLAMA, "factor": 32, "head_dim": 96}
             | {"length": 4097},
             "Llama 3.1": {
                 "method": "Llama 3 bands",
@@ -50,18 +51,18 @@ class ExtensionFrequencies(Panel[Frequencies]):
             },
         }
     )
-    #: A position whose place each pair is told for: PI's worked example.
+    #: The position whose scaled position the table gives for two pairs: PI's worked example.
     position = 3000
 
     def make_controls(self):
         trained = [2**power for power in range(9, 18)]
         present = [*lengths(128, 2**23), 4097]
         return {
-            "method": controls.choice("method", list(METHODS), "NTK-aware"),
-            "factor": controls.stops("s, extension by", 8, FACTORS),
-            "trained_length": controls.stops("L, trained length", 4096, trained),
-            "length": controls.stops("l, present length", 32768, present),
-            "rope_base": controls.power("base", 10000.0, 100, 1e7, form=",.0f", also=[5e5]),
+            "method": controls.choice(_("method"), list(METHODS), "NTK-aware"),
+            "factor": controls.stops(_("s, extension by"), 8, FACTORS),
+            "trained_length": controls.stops(_("L, trained length"), 4096, trained),
+            "length": controls.stops(_("l, present length"), 32768, present),
+            "rope_base": controls.power(_("base"), 10000.0, 100, 1e7, form=",.0f", also=[5e5]),
             "head_dim": controls.integer("head_dim", 128, 4, 256, step=2),
         }
 
@@ -93,14 +94,20 @@ class ExtensionFrequencies(Panel[Frequencies]):
         coverage, pairs = data.coverage, len(data.coverage.ratio)
         slow = pairs - int(coverage.complete.sum())
         worst = f"{number(coverage.excess[~coverage.complete].max(), 4)} ×" if slow else "–"
-        stands = ", ".join(number(self.position * ratio, 2) for ratio in coverage.ratio[[0, -1]])
+        scaled = ", ".join(number(self.position * ratio, 2) for ratio in coverage.ratio[[0, -1]])
         factor = data.attention_factor
         return [
-            Row("pairs with a whole turn within L", f"{pairs - slow} of {pairs}"),
-            Row(f"of the other {slow}, beyond their trained angle at l", f"{coverage.beyond.sum()}", theme.SECOND),
-            Row("the largest angle reached over the angle seen, of these", worst),
-            Row("θ′/θ of the fastest and of the slowest pair", ", ".join(map(number, coverage.ratio[[0, -1]]))),
-            Row(f"position {self.position} stands, for these two, where stood", stands),
-            Row("base of the frequencies", f"{data.rope_base:,.2f}"),
-            Row("attention factor of q and of k; its square, of the logits", f"{number(factor)}, {number(factor**2)}"),
+            Row(_("pairs with a whole turn within L"), _("{n} of {all}", n=pairs - slow, all=pairs)),
+            Row(
+                _("of the other {slow}, beyond their trained angle at l", slow=slow),
+                f"{coverage.beyond.sum()}",
+                theme.SECOND,
+            ),
+            Row(_("the largest angle reached over the angle seen, of these"), worst),
+            Row(_("θ′/θ of the fastest and of the slowest pair"), ", ".join(map(number, coverage.ratio[[0, -1]]))),
+            Row(_("position {position} stands, for these two, where stood", position=self.position), scaled),
+            Row(_("base of the frequencies"), f"{data.rope_base:,.2f}"),
+            Row(
+                _("attention factor of q and of k; its square, of the logits"), f"{number(factor)}, {number(factor**2)}"
+            ),
         ]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
+from transformer_parts.language import _
 from transformer_parts.maths import context_extension, rope
 from transformer_parts.maths.context_extension import ScaledRope
 from transformer_parts.models import configs
@@ -34,18 +35,18 @@ def _longrope(head_dim, factor, trained_length, length, rope_base):
     return context_extension.longrope(head_dim, length, trained_length, short, long, factor=factor, rope_base=rope_base)
 
 
-#: Each takes (head_dim, factor, trained_length, length, rope_base), read or not.
+#: Each takes (head_dim, factor, trained_length, length, rope_base) and may ignore some of them.
 METHODS: Mapping[str, Callable[..., ScaledRope]] = MappingProxyType(
     {
-        "RoPE as trained": _plain,
-        "Position Interpolation": _interpolated,
-        "NTK-aware": _ntk,
-        "Dynamic NTK": _dynamic,
-        "NTK-by-parts, paper's ramp": partial(_banded, context_extension.ntk_by_parts, ramp="rotations"),
-        "YaRN, paper's ramp": partial(_banded, context_extension.yarn, ramp="rotations"),
-        "YaRN, code's ramp": partial(_banded, context_extension.yarn, ramp="index"),
-        "LongRoPE, Phi-3's factors": _longrope,
-        "Llama 3 bands": partial(_banded, context_extension.llama3),
+        _("RoPE as trained"): _plain,
+        _("Position Interpolation"): _interpolated,
+        _("NTK-aware"): _ntk,
+        _("Dynamic NTK"): _dynamic,
+        _("NTK-by-parts, paper's ramp"): partial(_banded, context_extension.ntk_by_parts, ramp="rotations"),
+        _("YaRN, paper's ramp"): partial(_banded, context_extension.yarn, ramp="rotations"),
+        _("YaRN, code's ramp"): partial(_banded, context_extension.yarn, ramp="index"),
+        _("LongRoPE, Phi-3's factors"): _longrope,
+        _("Llama 3 bands"): partial(_banded, context_extension.llama3),
     }
 )
 FACTORS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

@@ -1,4 +1,4 @@
-"""Positions, frequencies and angles in 16 bits, with the hand on the position."""
+"""Explorer of positions, frequencies and angles in 16 bits."""
 
 from types import MappingProxyType
 
@@ -9,14 +9,15 @@ from transformer_parts.draw.context_extension import PositionPrecisionView, Prec
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths import precision, rope
 from transformer_parts.maths.precision import PARTS, angle_errors
 
 
 class PositionPrecision(Panel[Precision]):
-    """Which positions a format cannot tell apart, and how far off the angles are."""
+    """Which positions a format cannot distinguish, and the errors of the angles."""
 
-    alt = (
+    alt = _(
         "Above: positions m + k around the chosen one against the numbers they become in the chosen format; in bfloat16"
         " several share one number. Below: the error of the angle at m for each pair in radians, on a logarithmic"
         " scale, when the positions (blue), the frequencies (red squares) or the angles (gold triangles) are held in"
@@ -26,11 +27,11 @@ class PositionPrecision(Panel[Precision]):
     _head = MappingProxyType({"head_dim": 128, "rope_base": 10000.0})
     presets = MappingProxyType(
         {
-            "bfloat16: 256 = 257": {"dtype": "bfloat16", "position": 257, **_head},
-            "bfloat16 at 4095": {"dtype": "bfloat16", "position": 4095, **_head},
-            "float16: exact to 2048": {"dtype": "float16", "position": 2048, **_head},
-            "float16 at 2049": {"dtype": "float16", "position": 2049, **_head},
-            "float32 at 4095": {"dtype": "float32", "position": 4095, **_head},
+            _("bfloat16: 256 = 257"): {"dtype": "bfloat16", "position": 257, **_head},
+            _("bfloat16 at 4095"): {"dtype": "bfloat16", "position": 4095, **_head},
+            _("float16: exact to 2048"): {"dtype": "float16", "position": 2048, **_head},
+            _("float16 at 2049"): {"dtype": "float16", "position": 2049, **_head},
+            _("float32 at 4095"): {"dtype": "float32", "position": 4095, **_head},
         }
     )
     steps = np.arange(-16, 17)
@@ -38,9 +39,9 @@ class PositionPrecision(Panel[Precision]):
 
     def make_controls(self):
         return {
-            "position": controls.integer("m, position", 4095, 0, 8192),
-            "dtype": controls.choice("format", list(precision.FORMATS), "bfloat16"),
-            "rope_base": controls.power("base", 10000.0, 100, 1e7, form=",.0f", also=[5e5]),
+            "position": controls.integer(_("m, position"), 4095, 0, 8192),
+            "dtype": controls.choice(_("format"), list(precision.FORMATS), "bfloat16"),
+            "rope_base": controls.power(_("base"), 10000.0, 100, 1e7, form=",.0f", also=[5e5]),
             "head_dim": controls.integer("head_dim", 128, 4, 256, step=2),
         }
 
@@ -64,21 +65,32 @@ class PositionPrecision(Panel[Precision]):
         at = int(np.flatnonzero(data.steps == 0)[0])
         held = data.position + data.rounded_steps[at]
         return [
-            Row(f"position {data.position} becomes", number(held, 0), theme.FIRST),
-            Row(f"from there to the next number of {data.dtype}", _spacing(data)),
-            Row(f"different numbers that positions 0 to {data.position:,} become", f"{data.distinct:,}"),
+            Row(_("position {position} becomes", position=data.position), number(held, 0), theme.FIRST),
+            Row(_("from there to the next number of {dtype}", dtype=data.dtype), _spacing(data)),
             Row(
-                "largest error of an angle, positions rounded",
-                f"{number(data.errors['positions'].max(), 4)} rad",
+                _("different numbers that positions 0 to {position:,} become", position=data.position),
+                f"{data.distinct:,}",
+            ),
+            Row(
+                _("largest error of an angle, positions rounded"),
+                _("{angle} rad", angle=number(data.errors["positions"].max(), 4)),
                 theme.FIRST,
             ),
-            Row("the same, frequencies rounded", f"{number(data.errors['frequencies'].max(), 4)} rad", theme.SECOND),
-            Row("the same, angles rounded", f"{number(data.errors['angles'].max(), 4)} rad", theme.THIRD),
+            Row(
+                _("the same, frequencies rounded"),
+                _("{angle} rad", angle=number(data.errors["frequencies"].max(), 4)),
+                theme.SECOND,
+            ),
+            Row(
+                _("the same, angles rounded"),
+                _("{angle} rad", angle=number(data.errors["angles"].max(), 4)),
+                theme.THIRD,
+            ),
         ]
 
 
 def _spacing(data: Precision) -> str:
-    """Return the spacing without noughts at its end; at 0 that of the smallest numbers tells nothing of positions."""
+    """Return the spacing without trailing zeros; at 0 it is that of the smallest numbers, which no position has."""
     if data.position == 0:
-        return "far below 1; 0 itself is exact"
+        return _("far below 1; 0 itself is exact")
     return number(data.spacing, 10).rstrip("0").rstrip(".")

@@ -1,4 +1,4 @@
-"""Scores and attention before and after an extension, for made content and for a real model's heads."""
+"""Explorer of scores and attention before and after an extension, of made content and of a real model's heads."""
 
 from types import MappingProxyType
 
@@ -8,9 +8,11 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.artists import envelope, window_of
 from transformer_parts.draw.context_extension import Attention, ExtensionScoresView
 from transformer_parts.explore import controls
+from transformer_parts.explore.cache.heads import KINDS
 from transformer_parts.explore.context_extension.methods import FACTORS, METHODS
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
+from transformer_parts.language import _
 from transformer_parts.maths import rope
 from transformer_parts.maths.context_extension import entropy_by_length
 from transformer_parts.models.excerpt import load_excerpt
@@ -22,7 +24,7 @@ ALL = 0
 class ExtensionScores(Panel[Attention]):
     """The score against the distance, and the entropy of attention over a context of growing length."""
 
-    alt = (
+    alt = _(
         "Above: the score of a query with equal keys against their distance m - n, as trained in black and extended in"
         " blue; grey begins where training ended. Below: the entropy of the attention weights over the nearest keys,"
         " as trained in black, extended in blue, dashed without the attention factor; the dotted line is the entropy"
@@ -32,10 +34,10 @@ class ExtensionScores(Panel[Attention]):
     _equal = MappingProxyType({"content": "equal", "rope_base": 10000.0, "trained_length": 4096, "factor": 8})
     presets = MappingProxyType(
         {
-            "YaRN, s = 8": {**_equal, "method": "YaRN, code's ramp", "shown": ALL},
-            "PI blurs neighbours": {**_equal, "method": "Position Interpolation", "shown": 16},
-            "YaRN keeps neighbours": {**_equal, "method": "YaRN, code's ramp", "shown": 16},
-            "Real head, as trained": {
+            _("YaRN, s = 8"): {**_equal, "method": "YaRN, code's ramp", "shown": ALL},
+            _("PI blurs neighbours"): {**_equal, "method": "Position Interpolation", "shown": 16},
+            _("YaRN keeps neighbours"): {**_equal, "method": "YaRN, code's ramp", "shown": 16},
+            _("Real head, as trained"): {
                 "content": (16, 0),
                 "method": "RoPE as trained",
                 "rope_base": 100000.0,
@@ -43,7 +45,7 @@ class ExtensionScores(Panel[Attention]):
                 "factor": 4,
                 "shown": ALL,
             },
-            "Real head, PI": {
+            _("Real head, PI"): {
                 "content": (16, 0),
                 "method": "Position Interpolation",
                 "rope_base": 100000.0,
@@ -57,19 +59,27 @@ class ExtensionScores(Panel[Attention]):
 
     def make_controls(self):
         self._excerpt = load_excerpt()
-        contents = {"q = k, all pairs alike": "equal"}
+        contents = {_("q = k, all pairs alike"): "equal"}
         contents |= {
-            f"SmolLM2 layer {head.layer}, head {head.head}: {head.kind}": (head.layer, head.head)
+            _("SmolLM2 layer {layer}, head {head}: {kind}", layer=head.layer, head=head.head, kind=KINDS[head.kind]): (
+                head.layer,
+                head.head,
+            )
             for head in self._excerpt.telling_heads
         }
-        shown = {"all, up to s·L": ALL, "the nearest 16": 16, "the nearest 256": 256, "the nearest 4,096": 4096}
+        shown = {
+            _("all, up to s·L"): ALL,
+            _("the nearest 16"): 16,
+            _("the nearest 256"): 256,
+            _("the nearest 4,096"): 4096,
+        }
         return {
-            "content": controls.choice("content", contents, "equal"),
-            "method": controls.choice("method", list(METHODS), "YaRN, code's ramp"),
-            "factor": controls.stops("s, extension by", 8, [factor for factor in FACTORS if factor <= 8]),
-            "trained_length": controls.stops("L, trained length", 4096, [512, 1024, 2048, 4096, 8192]),
-            "rope_base": controls.power("base", 10000.0, 100, 1e7, form=",.0f", also=[5e5]),
-            "shown": controls.choice("distances shown", shown, ALL),
+            "content": controls.choice(_("content"), contents, "equal"),
+            "method": controls.choice(_("method"), list(METHODS), "YaRN, code's ramp"),
+            "factor": controls.stops(_("s, extension by"), 8, [factor for factor in FACTORS if factor <= 8]),
+            "trained_length": controls.stops(_("L, trained length"), 4096, [512, 1024, 2048, 4096, 8192]),
+            "rope_base": controls.power(_("base"), 10000.0, 100, 1e7, form=",.0f", also=[5e5]),
+            "shown": controls.choice(_("distances shown"), shown, ALL),
         }
 
     def make_view(self):
@@ -120,13 +130,16 @@ class ExtensionScores(Panel[Attention]):
         (before_0, after_0), (before_1, after_1) = data.near
         return [
             Row(
-                "score lost over one step of distance: as trained, extended",
+                _("score lost over one step of distance: as trained, extended"),
                 f"{number(before_0 - before_1, 4)}, {number(after_0 - after_1, 4)}",
             ),
-            Row("attention factor of q and of k", number(data.attention_factor)),
-            Row(f"entropy over L = {data.trained_length:,} keys, as trained", number(data.entropy_trained, 4)),
-            Row(f"entropy over s·L = {data.length:,} keys, as trained", number(trained, 4), theme.INK),
-            Row("extended, without the attention factor (dashed)", number(bare, 4), theme.FIRST),
-            Row("extended, with it on q alone (a mistake)", number(once, 4)),
-            Row("extended, with it on q and on k (solid)", number(after, 4), theme.FIRST),
+            Row(_("attention factor of q and of k"), number(data.attention_factor)),
+            Row(
+                _("entropy over L = {trained_length:,} keys, as trained", trained_length=data.trained_length),
+                number(data.entropy_trained, 4),
+            ),
+            Row(_("entropy over s·L = {length:,} keys, as trained", length=data.length), number(trained, 4), theme.INK),
+            Row(_("extended, without the attention factor (dashed)"), number(bare, 4), theme.FIRST),
+            Row(_("extended, with it on q alone (a mistake)"), number(once, 4)),
+            Row(_("extended, with it on q and on k (solid)"), number(after, 4), theme.FIRST),
         ]

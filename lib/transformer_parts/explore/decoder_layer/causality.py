@@ -1,4 +1,4 @@
-"""Change one token and look which outputs move: the test that every decoder has to pass."""
+"""Explorer of causality: change one token and see which outputs change."""
 
 from types import MappingProxyType
 
@@ -6,16 +6,17 @@ import numpy as np
 
 from transformer_parts.draw.decoder_layer import CHANGED, LEAKED, DecoderCausalityView, Moved
 from transformer_parts.explore import controls
-from transformer_parts.explore.decoder_layer.walk import MASKS, PLACES, STD
+from transformer_parts.explore.decoder_layer.walk import MASKS, PLACES, STD, VISIBLE
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
-from transformer_parts.maths.decoder import VISIBLE, StackConfig, leak, random_layer, spread
+from transformer_parts.language import _
+from transformer_parts.maths.decoder import StackConfig, leak, random_layer, spread
 
 
 class DecoderCausality(Panel[Moved]):
     """A stack of one to six layers, a token that is changed, and a mask that is right or not."""
 
-    alt = (
+    alt = _(
         "Two maps whose columns are positions. Above, a row for each layer: the largest change of any channel after"
         " one token was changed. Below, the channels after the chosen layer. A cell that is exactly zero is white and"
         " holds a 0; the others are coloured on a logarithmic scale. The changed token's column has a blue frame;"
@@ -25,11 +26,11 @@ class DecoderCausality(Panel[Moved]):
     _start = MappingProxyType({"T": 8, "token": 3, "size": 1.0, "sees": "causal", "placement": "pre", "rope": True})
     presets = MappingProxyType(
         {
-            "One layer": {**_start, "n_layers": 1, "layer": 1},
-            "A stack of four": {**_start, "n_layers": 4, "layer": 4},
-            "No mask": {**_start, "n_layers": 4, "layer": 4, "sees": "everything"},
-            "One diagonal too far": {**_start, "n_layers": 4, "layer": 4, "token": 6, "sees": "one ahead"},
-            "Wrong way round": {**_start, "n_layers": 4, "layer": 4, "sees": "wrong way"},
+            _("One layer"): {**_start, "n_layers": 1, "layer": 1},
+            _("A stack of four"): {**_start, "n_layers": 4, "layer": 4},
+            _("No mask"): {**_start, "n_layers": 4, "layer": 4, "sees": "everything"},
+            _("One diagonal too far"): {**_start, "n_layers": 4, "layer": 4, "token": 6, "sees": "one ahead"},
+            _("Wrong way round"): {**_start, "n_layers": 4, "layer": 4, "sees": "wrong way"},
         }
     )
     play = "token"
@@ -38,15 +39,15 @@ class DecoderCausality(Panel[Moved]):
 
     def make_controls(self):
         return {
-            "token": controls.integer("t, token changed", 3, 0, 7),
-            "sees": controls.choice("mask", MASKS, "causal"),
-            "n_layers": controls.integer("layers", 4, 1, 6),
-            "layer": controls.integer("after layer", 4, 0, 4),
-            "T": controls.integer("T, tokens", 8, 2, 12),
-            "size": controls.power("change, size", 1.0, 1e-3, 10, per_decade=4),
-            "placement": controls.choice("norms stand", PLACES, "pre"),
+            "token": controls.integer(_("t, token changed"), 3, 0, 7),
+            "sees": controls.choice(_("mask"), MASKS, "causal"),
+            "n_layers": controls.integer(_("layers"), 4, 1, 6),
+            "layer": controls.integer(_("after layer"), 4, 0, 4),
+            "T": controls.integer(_("T, tokens"), 8, 2, 12),
+            "size": controls.power(_("change, size"), 1.0, 1e-3, 10, per_decade=4),
+            "placement": controls.choice(_("norms stand"), PLACES, "pre"),
             "rope": controls.switch("RoPE", True),
-            "seed": controls.integer("seed", 0, 0, 20),
+            "seed": controls.integer(_("seed"), 0, 0, 20),
         }
 
     def make_view(self):
@@ -70,14 +71,17 @@ class DecoderCausality(Panel[Moved]):
         last, t = data.reach[-1], data.token
         moved = [str(position) for position in np.flatnonzero(last)]
         return [
-            Row("mask: a token sees", VISIBLE[data.sees]),
-            Row("largest change before t", "none before it" if t == 0 else _size(data.leak), LEAKED),
-            Row("largest change at t", number(last[t]), CHANGED),
-            Row("largest change after t", "none after it" if t == len(last) - 1 else _size(last[t + 1 :].max())),
-            Row("positions that moved", f"{len(moved)} of {len(last)}: {', '.join(moved)}"),
-            Row("does a token see the future?", "yes: it leaks" if data.leak else "not from this one"),
+            Row(_("mask: a token sees"), VISIBLE[data.sees]),
+            Row(_("largest change before t"), _("none before it") if t == 0 else _size(data.leak), LEAKED),
+            Row(_("largest change at t"), number(last[t]), CHANGED),
+            Row(_("largest change after t"), _("none after it") if t == len(last) - 1 else _size(last[t + 1 :].max())),
+            Row(
+                _("positions that moved"),
+                _("{n} of {all}: {positions}", n=len(moved), all=len(last), positions=", ".join(moved)),
+            ),
+            Row(_("does a token see the future?"), _("yes: it leaks") if data.leak else _("not from this one")),
         ]
 
 
 def _size(change: float) -> str:
-    return number(change) if change else "exactly 0"
+    return number(change) if change else _("exactly 0")

@@ -1,4 +1,4 @@
-"""One decoder layer with the hand on it: every tensor in turn, every part exchangeable."""
+"""Explorer of one decoder layer: every tensor in turn, every part exchangeable."""
 
 from dataclasses import replace
 from types import MappingProxyType
@@ -9,51 +9,61 @@ from transformer_parts.draw.decoder_layer import NOW, STREAM, DecoderWalkView, W
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
-from transformer_parts.maths.decoder import VISIBLE, StackConfig, parameter_counts, random_layer, walk
+from transformer_parts.language import _
+from transformer_parts.maths.decoder import StackConfig, parameter_counts, random_layer, walk
 from transformer_parts.maths.norms import moments
 
 NAMES = MappingProxyType(
     {
-        "x": "X, the residual stream as it comes in",
-        "norm1": "X̂, normalised for attention",
-        "q": "Q, queries",
-        "k": "K, keys",
-        "v": "V, values",
-        "q_rotated": "Q̃, queries turned by RoPE",
-        "k_rotated": "K̃, keys turned by RoPE",
-        "scores": "S, scaled scores",
-        "weights": "A, attention weights",
-        "mixed": "O, values mixed by the weights",
-        "attention": "Attn, heads joined and projected",
-        "sum1": "X + Attn, before its norm",
-        "U": "U, the stream after attention",
-        "norm2": "Û, normalised for the FFN",
-        "gate": "G, the gate after SiLU",
-        "up": "C, the content",
-        "product": "G ⊙ C, content times gate",
-        "hidden": "Z, the hidden layer after ReLU",
-        "ffn": "FFN, projected back",
-        "sum2": "U + FFN, before its norm",
-        "Y": "Y, the residual stream as it leaves",
+        "x": _("X, the residual stream as it comes in"),
+        "norm1": _("X̂, normalised for attention"),
+        "q": _("Q, queries"),
+        "k": _("K, keys"),
+        "v": _("V, values"),
+        "q_rotated": _("Q̃, queries turned by RoPE"),
+        "k_rotated": _("K̃, keys turned by RoPE"),
+        "scores": _("S, scaled scores"),
+        "weights": _("A, attention weights"),
+        "mixed": _("O, values mixed by the weights"),
+        "attention": _("Attn, heads joined and projected"),
+        "sum1": _("X + Attn, before its norm"),
+        "U": _("U, the stream after attention"),
+        "norm2": _("Û, normalised for the FFN"),
+        "gate": _("G, the gate after SiLU"),
+        "up": _("C, the content"),
+        "product": _("G ⊙ C, content times gate"),
+        "hidden": _("Z, the hidden layer after ReLU"),
+        "ffn": _("FFN, projected back"),
+        "sum2": _("U + FFN, before its norm"),
+        "Y": _("Y, the residual stream as it leaves"),
     }
 )
 FFNS = MappingProxyType(
     {
-        "SwiGLU, three matrices": "swiglu",
-        "plain, ReLU, same f": "relu",
-        "plain, ReLU, 3f/2: same budget": "relu 3/2",
+        _("SwiGLU, three matrices"): "swiglu",
+        _("plain, ReLU, same f"): "relu",
+        _("plain, ReLU, 3f/2: same budget"): "relu 3/2",
     }
 )
 MASKS = MappingProxyType(
     {
-        "causal": "causal",
-        "no mask": "everything",
-        "one diagonal too far": "one ahead",
-        "wrong way round": "wrong way",
+        _("causal"): "causal",
+        _("no mask"): "everything",
+        _("one diagonal too far"): "one ahead",
+        _("wrong way round"): "wrong way",
     }
 )
-PLACES = MappingProxyType({"before each branch (Pre)": "pre", "after each sum (Post)": "post"})
+PLACES = MappingProxyType({_("before each branch (Pre)"): "pre", _("after each sum (Post)"): "post"})
 NORMS = MappingProxyType({"RMSNorm": "rms", "LayerNorm": "layer"})
+#: Which keys a token may attend to, for each mask.
+VISIBLE = MappingProxyType(
+    {
+        "causal": _("itself and all before"),
+        "everything": _("all tokens: no mask"),
+        "one ahead": _("itself, all before and the next one: the mask is one diagonal off"),
+        "wrong way": _("itself and all after: the mask is transposed"),
+    }
+)
 #: Standard deviation of the random weights: with 0.02, as in training, a layer of 8 channels would hardly move X.
 STD = 0.35
 
@@ -61,7 +71,7 @@ STD = 0.35
 class DecoderWalk(Panel[Walked]):
     """Step through one layer; exchange its parts and see what changes."""
 
-    alt = (
+    alt = _(
         "Above, a diagram of one decoder layer as small heat maps, one for each tensor, in two rows: from X through"
         " queries, keys, values, scores and weights to U, and from U through gate and content to Y. A blue line over"
         " each row is the residual stream. The present tensor has a red frame; those to come are empty. Below, the"
@@ -72,15 +82,15 @@ class DecoderWalk(Panel[Walked]):
     _worked = MappingProxyType({"B": 2, "T": 3, "d": 8, "h": 2, "G": 2, "f": 16, **_usual})
     presets = MappingProxyType(
         {
-            "Worked sizes": {**_worked, "step": 17, "entry": 0, "head": 0},
-            "Attention weights": {**_worked, "step": 8},
-            "One kv head": {**_worked, "G": 1, "step": 3},
-            "No RoPE": {**_worked, "rope": False},
+            _("Worked sizes"): {**_worked, "step": 17, "entry": 0, "head": 0},
+            _("Attention weights"): {**_worked, "step": 8},
+            _("One kv head"): {**_worked, "G": 1, "step": 3},
+            _("No RoPE"): {**_worked, "rope": False},
             "LayerNorm": {**_worked, "norm": "layer"},
-            "Plain FFN": {**_worked, "ffn": "relu"},
-            "Plain FFN, same budget": {**_worked, "ffn": "relu 3/2"},
-            "No mask": {**_worked, "sees": "everything", "step": 8},
-            "Post": {**_worked, "placement": "post"},
+            _("Plain FFN"): {**_worked, "ffn": "relu"},
+            _("Plain FFN, same budget"): {**_worked, "ffn": "relu 3/2"},
+            _("No mask"): {**_worked, "sees": "everything", "step": 8},
+            _("Post"): {**_worked, "placement": "post"},
         }
     )
     play = "step"
@@ -88,21 +98,21 @@ class DecoderWalk(Panel[Walked]):
 
     def make_controls(self):
         return {
-            "step": controls.integer("step", 8, 0, 17),
-            "entry": controls.integer("batch entry", 0, 0, 1),
-            "head": controls.integer("head shown", 0, 0, 1),
-            "B": controls.integer("B, sequences", 2, 1, 4),
-            "T": controls.integer("T, tokens", 3, 1, 8),
-            "d": controls.integer("d, width", 8, 8, 32, step=8),
-            "h": controls.stops("h, heads", 2, (1, 2, 4)),
-            "G": controls.stops("kv heads", 2, (1, 2, 4)),
-            "f": controls.integer("f, FFN width", 16, 4, 40, step=4),
+            "step": controls.integer(_("step"), 8, 0, 17),
+            "entry": controls.integer(_("batch entry"), 0, 0, 1),
+            "head": controls.integer(_("head shown"), 0, 0, 1),
+            "B": controls.integer(_("B, sequences"), 2, 1, 4),
+            "T": controls.integer(_("T, tokens"), 3, 1, 8),
+            "d": controls.integer(_("d, width"), 8, 8, 32, step=8),
+            "h": controls.stops(_("h, heads"), 2, (1, 2, 4)),
+            "G": controls.stops(_("kv heads"), 2, (1, 2, 4)),
+            "f": controls.integer(_("f, FFN width"), 16, 4, 40, step=4),
             "rope": controls.switch("RoPE", True),
-            "norm": controls.choice("norm", NORMS, "rms"),
-            "placement": controls.choice("norms stand", PLACES, "pre"),
-            "ffn": controls.choice("FFN", FFNS, "swiglu"),
-            "sees": controls.choice("mask", MASKS, "causal"),
-            "seed": controls.integer("seed", 0, 0, 20),
+            "norm": controls.choice(_("norm"), NORMS, "rms"),
+            "placement": controls.choice(_("norms stand"), PLACES, "pre"),
+            "ffn": controls.choice(_("FFN"), FFNS, "swiglu"),
+            "sees": controls.choice(_("mask"), MASKS, "causal"),
+            "seed": controls.integer(_("seed"), 0, 0, 20),
         }
 
     def make_view(self):
@@ -149,22 +159,22 @@ class DecoderWalk(Panel[Walked]):
     def rows(self, data):
         now, total = data.now, data.parameters
         so_far = sum(data.so_far.values())
-        weights = ", ".join(f"{name} {_size(data, name)}" for name in now.uses) or "none"
+        weights = ", ".join(f"{name} {_size(data, name)}" for name in now.uses) or _("none")
         return [
-            Row(f"step {data.at} of {len(data.steps) - 1}", NAMES[now.name], NOW),
-            Row("axes", " × ".join(now.axes.replace("…", "B").split())),
-            Row("shape", " × ".join(map(str, now.value.shape))),
-            Row("weights of this step", weights),
-            Row("parameters of this step, so far", f"{now.parameters:,}, {so_far:,}"),
-            Row("FLOPs of this step's product", f"{now.flops:,}"),
-            Row("RMS of the tensor", number(float(moments(now.value.ravel()).rms), 4)),
-            Row("parameters: attention", f"{total['attention']:,}"),
-            Row("parameters: FFN", f"{total['ffn']:,}"),
-            Row("parameters: norms", f"{total['norms']:,}"),
-            Row("parameters of the layer", f"{total['total']:,}"),
-            Row("FLOPs of the layer's products", f"{sum(step.flops for step in data.steps):,}"),
-            Row("a token sees", VISIBLE[data.sees]),
-            Row("largest change of Y against the usual layer", number(data.changed, 4), STREAM),
+            Row(_("step {at} of {last}", at=data.at, last=len(data.steps) - 1), NAMES[now.name], NOW),
+            Row(_("axes"), " × ".join(now.axes.replace("…", "B").split())),
+            Row(_("shape"), " × ".join(map(str, now.value.shape))),
+            Row(_("weights of this step"), weights),
+            Row(_("parameters of this step, so far"), f"{now.parameters:,}, {so_far:,}"),
+            Row(_("FLOPs of this step's product"), f"{now.flops:,}"),
+            Row(_("RMS of the tensor"), number(float(moments(now.value.ravel()).rms), 4)),
+            Row(_("parameters: attention"), f"{total['attention']:,}"),
+            Row(_("parameters: FFN"), f"{total['ffn']:,}"),
+            Row(_("parameters: norms"), f"{total['norms']:,}"),
+            Row(_("parameters of the layer"), f"{total['total']:,}"),
+            Row(_("FLOPs of the layer's products"), f"{sum(step.flops for step in data.steps):,}"),
+            Row(_("a token sees"), VISIBLE[data.sees]),
+            Row(_("largest change of Y against the usual layer"), number(data.changed, 4), STREAM),
         ]
 
 

@@ -1,7 +1,6 @@
 """Who sees whom: a layer walked through under any mask, and what moves when one token is changed."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,15 +12,8 @@ from transformer_parts.maths.decoder.steps import Step, recorder
 
 __all__ = ["VISIBLE", "leak", "spread", "streams", "visible", "walk"]
 
-VISIBLE: Mapping[str, str] = MappingProxyType(
-    {
-        "causal": "itself and all before",
-        "everything": "all tokens: no mask",
-        "one ahead": "itself, all before and the next one: the mask is one diagonal off",
-        "wrong way": "itself and all after: the mask is transposed",
-    }
-)
-"""Which keys a token may attend to; all but the first are mistakes in a decoder."""
+#: Which keys a token may attend to: the causal mask, then the mistakes: no mask, one diagonal too far, transposed.
+VISIBLE = ("causal", "everything", "one ahead", "wrong way")
 
 
 def visible(sees: str, L: int) -> NDArray[np.bool_]:
