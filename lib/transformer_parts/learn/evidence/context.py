@@ -145,11 +145,14 @@ def dynamic_ntk_returns() -> dict[str, float]:
 
 
 def raising_the_base_alone() -> dict[str, float]:
-    """Count the pairs that meet a new angle one position beyond 4096, by base."""
-    beyond = {}
+    """Count the pairs that meet a new angle one position beyond 4096: trained at a base, and raised to it after."""
+    beyond, trained = {}, _theta()
     for base in (10_000, 500_000, 10_000_000):
         theta = rope.inv_freq(128, base)
         beyond[f"beyond_{base}"] = int(angle_coverage(theta, theta, 4096, 4097).beyond.sum())
+        raised = angle_coverage(trained, theta, 4096, 4097)
+        beyond[f"raised_{base}"] = int(raised.beyond.sum())
+        beyond[f"first_raised_{base}"] = float((4096 / raised.ratio)[~raised.complete].min())
     return beyond | {"holds": beyond["beyond_500000"] < beyond["beyond_10000"]}
 
 
