@@ -333,7 +333,8 @@ def dynamic_factor(length: int, trained_length: int, *, factor: float = 1.0) -> 
 
     References
     ----------
-    YaRN, arXiv 2309.00071v2, §3.3.
+    YaRN, arXiv 2309.00071v2, §3.3, for a factor of 1: s = max(1, l / L).  The factor is that of transformers' dynamic
+    scaling.
 
     Examples
     --------

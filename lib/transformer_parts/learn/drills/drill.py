@@ -195,6 +195,9 @@ def _distance(one: Numbers, other: Numbers) -> Fraction:
 def _shown(numbers: Numbers, kind: str) -> str:
     if len(numbers) == 1:
         return _printed(numbers[0], kind)
+    # What is left by rounding beside larger numbers is shown as the 0 that it stands for.
+    floor = _size(numbers) / 10**12
+    numbers = [Fraction(0) if abs(number) < floor else number for number in numbers]
     return _("({numbers})", numbers=join(", ", [_printed(number, kind) for number in numbers]))
 
 

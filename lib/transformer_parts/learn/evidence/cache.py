@@ -66,7 +66,16 @@ def cache_of_llama_3() -> dict[str, float]:
     grouped, full = (PUBLISHED[name].config for name in ("Llama 3 8B", "Llama 2 7B"))
     products = [budget.flops_per_token(config, 8192).attention for config in (grouped, full)]
     per_token = budget.kv_cache_bytes(grouped, 1)
+    projections = [
+        2 * budget.attention_parameters(c.d_model, c.n_heads, c.n_kv_heads, c.head_dim) for c in (grouped, full)
+    ]
+    read = [budget.kv_cache_bytes(config, 8192) / 2 for config in (grouped, full)]
     return {
+        "projections_mflop": projections[0] / 1e6,
+        "full_projections_mflop": projections[1] / 1e6,
+        "group": grouped.n_heads / grouped.n_kv_heads,
+        "per_number": products[0] / read[0],
+        "full_per_number": products[1] / read[1],
         "per_token": per_token,
         "kib": per_token / 2**10,
         "gib_8192": budget.kv_cache_bytes(grouped, 8192) / 2**30,

@@ -133,7 +133,7 @@ def dynamic_ntk_returns() -> dict[str, float]:
     fresh = context_extension.dynamic_ntk(128, 16_384, 4096).inv_freq
     turned = rope.rotate(query, [16_383], inv_freq=fresh)
     right, old = (float((turned @ rope.rotate(key, [8000], inv_freq=f).T).item()) for f in (fresh, stale))
-    return {
+    return _stale_after_growth() | {
         "short": slowest[0],
         "long": slowest[1],
         "again": slowest[2],
@@ -144,12 +144,33 @@ def dynamic_ntk_returns() -> dict[str, float]:
     }
 
 
+def _stale_after_growth() -> dict[str, float]:
+    """Return how far scores are off whose keys keep the rotation of an earlier length, as a share of their spread."""
+    query, key = np.random.default_rng(5).standard_normal((2, 500, 128))
+
+    def turned(x: np.ndarray, position: int, length: int) -> np.ndarray:
+        return rope.rotate(
+            x, np.full(len(x), position), inv_freq=context_extension.dynamic_ntk(128, length, 4096).inv_freq
+        )
+
+    numbers, query = {}, turned(query, 16_383, 16_384)
+    for back in (1, 100):
+        lengths = {"right": 16_384, "slow": 16_384 - back, "jump": 8192}
+        scores = {name: (query * turned(key, 16_383 - back, length)).sum(axis=1) for name, length in lengths.items()}
+        for name in ("slow", "jump"):
+            numbers[f"{name}_{back}"] = float((scores[name] - scores["right"]).std() / scores["right"].std())
+    return numbers
+
+
 def raising_the_base_alone() -> dict[str, float]:
-    """Count the pairs that meet a new angle one position beyond 4096, by base."""
-    beyond = {}
+    """Count the pairs that meet a new angle one position beyond 4096: trained at a base, and raised to it after."""
+    beyond, trained = {}, _theta()
     for base in (10_000, 500_000, 10_000_000):
         theta = rope.inv_freq(128, base)
         beyond[f"beyond_{base}"] = int(angle_coverage(theta, theta, 4096, 4097).beyond.sum())
+        raised = angle_coverage(trained, theta, 4096, 4097)
+        beyond[f"raised_{base}"] = int(raised.beyond.sum())
+        beyond[f"first_raised_{base}"] = float((4096 / raised.ratio)[~raised.complete].min())
     return beyond | {"holds": beyond["beyond_500000"] < beyond["beyond_10000"]}
 
 

@@ -33,6 +33,7 @@ def layer_norm_without_bias() -> dict[str, float]:
     shifted = rms_norm(x + 1, eps=_TINY)
     excerpt = load_excerpt()
     shares = [moments(excerpt.residual(place)).mean_over_rms for place in excerpt.residual_names]
+    chance = moments(np.random.default_rng(5).standard_normal((1000, excerpt.residual("blk.0.attn_norm").shape[-1])))
     config = PUBLISHED["SmolLM2 135M"].config
     counted = budget.count(config).model
     return {
@@ -43,7 +44,11 @@ def layer_norm_without_bias() -> dict[str, float]:
         "shifted_0": float(shifted[0]),
         "shifted_1": float(shifted[1]),
         "rms": float(moments(x).rms),
+        "square": float((x @ x) / 2),
+        "mean": float(x.mean()),
+        "variance": float((x @ x) / 2 - x.mean() ** 2),
         "mean_share": float(np.median(shares)),
+        "chance": float(np.median(chance.mean_over_rms)),
         "norm_share": counted.parts["norms"] / counted.total,
         "holds": bool(np.allclose(layer, rms)),
     }

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from transformer_parts.maths import budget, positions, precision, relative_bias, why_position
+from transformer_parts.maths import budget, positions, precision, relative_bias, rope, why_position
 from transformer_parts.maths.attention import attention_weights
+from transformer_parts.maths.context_extension import angle_coverage
 from transformer_parts.models.configs import PUBLISHED
 
 __all__ = [
@@ -65,8 +66,11 @@ def sinusoidal_is_shifted_by_one_matrix() -> dict[str, float]:
     error = _largest(shifted - table[5:])
     gpt2 = budget.count(PUBLISHED["GPT-2 small"].config).model.parts["positions"]
     neighbours = float(table[0] @ table[1])
-    beyond = sinusoidal_beyond_training()
+    beyond, theta = sinusoidal_beyond_training(), rope.inv_freq(64)
     return beyond | {
+        "bucket_511": int(relative_bias.t5_bucket(-511, bidirectional=False)),
+        "bucket_600": int(relative_bias.t5_bucket(-600, bidirectional=False)),
+        "rope_unseen": int(angle_coverage(theta, theta, 512, 600).beyond.sum()),
         "error": error,
         "gpt2": gpt2,
         "bert": 512 * 768,

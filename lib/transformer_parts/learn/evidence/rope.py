@@ -98,6 +98,8 @@ def base_and_wavelengths() -> dict[str, float]:
             f"incomplete_{base}": int((waves > 4096).sum()),
         }
     more = numbers["complete_500000"] > numbers["complete_10000"]
+    trained, raised = rope.inv_freq(128, 10_000), rope.inv_freq(128, 500_000)
+    numbers["first_unseen"] = float((4096 * trained / raised)[rope.wavelengths(trained) > 4096].min())
     return numbers | {"turns": 4096 / numbers["fastest_10000"], "holds": more}
 
 
