@@ -4,9 +4,9 @@
 other threads draw at that moment.  So no value is changed.  Instead the object gets a class that gives matplotlib's
 defaults to code that runs inside of `drawing`, and the reader's values to everybody else.
 
-Fonts are the other thing that all drawings share.  While a glyph is read from its file, Python may let another thread
-run, whose glyph spoils this one in FreeType's common memory (seen: wrong pixels, "invalid outline").  So whoever draws
-text with Agg, in whatever thread, holds the lock of `drawing`.
+Fonts are the other thing that drawings share: matplotlib keeps a formula with the font objects of the thread that drew
+it first, and FreeType has one memory for all.  Two threads that draw text at once spoil each other's glyphs (seen: a
+letter in the corner, "invalid outline").  So one thread at a time draws or measures text, the reader's threads included.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,12 +16,14 @@ from functools import wraps
 from threading import RLock
 
 import matplotlib
-from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.offsetbox import TextArea
+from matplotlib.text import Text
 
 _ours: ContextVar[bool] = ContextVar("transformer_parts_drawing", default=False)
 
-# JupyterLab runs the callbacks of sliders in another thread than the cells.
-_lock = RLock()
+# JupyterLab runs the callbacks of sliders in another thread than the cells.  A text has a lock of
+# its own, so that a reader's plot does not wait for a whole picture of ours.
+_lock, _text_lock = RLock(), RLock()
 
 
 class _Settings(matplotlib.RcParams):
@@ -34,16 +36,16 @@ class _Settings(matplotlib.RcParams):
 def _alone(method: Callable) -> Callable:
     @wraps(method)
     def run(*arguments, **options):
-        with _lock:
+        with _text_lock:
             return method(*arguments, **options)
 
     return run
 
 
 matplotlib.rcParams.__class__ = _Settings
-# If these methods were renamed, the test that draws in two threads at once would fail.
-for _name in ("draw_text", "draw_mathtext", "get_text_width_height_descent"):
-    setattr(RendererAgg, _name, _alone(getattr(RendererAgg, _name)))
+# If these methods no longer were where matplotlib draws text, the test that draws in two threads at once would fail.
+for _owner, _name in ((Text, "draw"), (Text, "get_window_extent"), (TextArea, "get_bbox")):
+    setattr(_owner, _name, _alone(getattr(_owner, _name)))
 
 
 @contextmanager
