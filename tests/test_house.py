@@ -151,7 +151,10 @@ def undocumented(thing: Callable) -> Iterator[str]:
     if wrong := wrong - entries(docstring, "Attributes"):
         yield f"{name} and its docstring differ in {', '.join(sorted(wrong))}"
     if inspect.isclass(thing):
+        # A method that overrides another is documented there.
+        inherited = {key for base in thing.__mro__[1:] for key in vars(base)}
         methods = [item for key, item in vars(thing).items() if inspect.isfunction(item) and key[0] != "_"]
+        methods = [method for method in methods if method.__name__ not in inherited]
         for method in methods:
             yield from (complaint for complaint in undocumented(method) if "no example" not in complaint)
         if not methods:  # a record is shown in use by what returns it

@@ -6,7 +6,8 @@ defaults to code that runs inside of `drawing`, and the reader's values to every
 
 Fonts are the other thing that drawings share: matplotlib keeps a formula with the font objects of the thread that drew
 it first, and FreeType has one memory for all.  Two threads that draw text at once spoil each other's glyphs (seen: a
-letter in the corner, "invalid outline").  So one thread at a time draws or measures text, the reader's threads included.
+letter in the corner, "invalid outline").  So one thread at a time draws or measures text,
+the reader's threads included.
 """
 
 from collections.abc import Callable, Iterator

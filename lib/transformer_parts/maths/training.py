@@ -308,8 +308,27 @@ def warmup_cosine(step: int, *, peak: float, warmup_steps: int, total_steps: int
         \eta_\text{floor} + \frac{\eta_\text{peak} - \eta_\text{floor}}{2}
         \Bigl(1 + \cos \pi \frac{t - n_w}{n - n_w}\Bigr)
 
-    From `total_steps` n on it stays at `floor`.  Loshchilov & Hutter, "SGDR", arXiv:1608.03983, §3, eq. 5 (one cycle of
-    it); warm-up: Vaswani et al., arXiv:1706.03762, §5.3.
+    From `total_steps` n on it stays at `floor`.
+
+    Parameters
+    ----------
+    step : int; t
+    peak, floor : float; the largest and the last rate
+    warmup_steps, total_steps : int; n_w and n
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Loshchilov & Hutter, "SGDR", arXiv:1608.03983, §3, eq. 5 (one cycle of it); warm-up: Vaswani et al.,
+    arXiv:1706.03762, §5.3.
+
+    Examples
+    --------
+    >>> [warmup_cosine(step, peak=1.0, warmup_steps=2, total_steps=4) for step in range(5)]
+    [0.5, 1.0, 1.0, 0.5, 0.0]
     """
     step = require.integer("step", step, minimum=0)
     warmup_steps = require.integer("warmup_steps", warmup_steps, minimum=0)

@@ -272,7 +272,21 @@ def layer_weights(weights: Mapping[str, Value], layer: int) -> dict[str, Value]:
 
 
 def part_of(name: str) -> str:
-    """Return the part of a layer that a weight belongs to: "attention", "ffn" or "norms"."""
+    """Return the part of a layer that a weight belongs to: "attention", "ffn" or "norms".
+
+    Parameters
+    ----------
+    name : str; as `layer_shapes` has it
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> part_of("w_q"), part_of("w_down"), part_of("ffn_norm")
+    ('attention', 'ffn', 'norms')
+    """
     if "norm" in name:
         return "norms"
     return "attention" if name in ("w_q", "w_k", "w_v", "w_o") else "ffn"

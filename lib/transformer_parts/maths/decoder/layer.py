@@ -113,7 +113,7 @@ class Layer:
         [(2, 3, 4), (1, 3, 4), (1, 3, 4)]
         """
         c = self.config
-        x = note("attn_in", self.read("attn", x, note))  # (…, L, D)
+        x = note("attn_in", self._read("attn", x, note))  # (…, L, D)
         query, key, value = self.products(x, "w_q", "w_k", "w_v")
         query = note("q", to_heads(query, c.n_heads))  # (…, H, L, K)
         key = note("k", to_heads(key, c.n_kv_heads))  # (…, G, L, K)
@@ -121,8 +121,8 @@ class Layer:
         if c.qk_norm:
             query, key = self.norm("q_norm", query, note), self.norm("k_norm", key, note)
         if c.rope_base is not None and positions is not None:
-            query = note("q_rotated", self.turn(query, positions))
-            key = note("k_rotated", self.turn(key, positions))
+            query = note("q_rotated", self._turn(query, positions))
+            key = note("k_rotated", self._turn(key, positions))
         return query, key, value
 
     def finish(
@@ -161,9 +161,9 @@ class Layer:
         True
         """
         added = self.attend(query, key, value, causal=causal, mask=mask, note=note)  # (…, L, D)
-        u = note("U", self.add("attn", x, added, note))  # (…, L, D)
+        u = note("U", self._add("attn", x, added, note))  # (…, L, D)
         added = self.feed_forward(u, note)  # (…, L, D)
-        return note("Y", self.add("ffn", u, added, note))  # (…, L, D)
+        return note("Y", self._add("ffn", u, added, note))  # (…, L, D)
 
     def attend(
         self,
@@ -221,7 +221,7 @@ class Layer:
         >>> DecoderLayer.random(d_model=8, n_heads=2, d_ff=16).feed_forward(np.ones((3, 8))).shape
         (3, 8)
         """
-        w, x = self.weights, note("ffn_in", self.read("ffn", u, note))  # (…, L, D)
+        w, x = self.weights, note("ffn_in", self._read("ffn", u, note))  # (…, L, D)
         if self.config.gated:
             gate, up = self.products(x, "w_gate", "w_up")  # (…, L, F)
             gate = note("gate", self.activate(note("gate.input", gate)))  # (…, L, F)
@@ -231,13 +231,13 @@ class Layer:
         hidden = note("hidden", self.activate(hidden))  # (…, L, F)
         return note("ffn", linear(hidden, w["w_out"]))  # (…, L, D)
 
-    def read(self, branch: str, x: NDArray, note: Note) -> NDArray:
+    def _read(self, branch: str, x: NDArray, note: Note) -> NDArray:
         """Return what a branch, "attn" or "ffn", reads: the stream, normalised if the norm stands before it."""
         if self.config.placement in ("pre", "sandwich"):
             return note(f"norm{_NUMBER[branch]}", self.norm(f"{branch}_norm", x, note))
         return x
 
-    def add(self, branch: str, x: NDArray, added: NDArray, note: Note) -> NDArray:
+    def _add(self, branch: str, x: NDArray, added: NDArray, note: Note) -> NDArray:
         """Return the stream with what a branch adds; the formulas are those of `norm_placement`."""
         if self.config.placement == "pre":
             return x + added
@@ -247,20 +247,51 @@ class Layer:
         return self.norm(f"{branch}_norm", note(f"sum{_NUMBER[branch]}", kept + added), note)
 
     def norm(self, name: str, x: NDArray, note: Note = pass_on) -> NDArray:
-        """Return `x` normalised by the norm whose gain is called `name`."""
+        """Return `x` normalised by the norm whose gain is called `name`; `models.variants` exchanges this step.
+
+        Parameters
+        ----------
+        name : str
+        x : (…, D) ndarray
+        note : function, optional
+            Called with each intermediate tensor.
+
+        Returns
+        -------
+        (…, D) ndarray
+        """
         return normalized(self.weights, name, note(f"{name}.input", x), self.config)
 
-    def turn(self, x: NDArray, positions: NDArray) -> NDArray:
+    def _turn(self, x: NDArray, positions: NDArray) -> NDArray:
         """Return heads (…, n, L, K) turned by the tokens' positions, (L,) or (…, L)."""
         at = positions[..., None, :] if positions.ndim > 1 else positions
         return rope.rotate(x, at, **self.config.rotation)
 
     def activate(self, hidden: NDArray) -> NDArray:
-        """Return the activation of the gate, or of the hidden layer."""
+        """Return the activation of the gate, or of the hidden layer; `models.variants` exchanges this step.
+
+        Parameters
+        ----------
+        hidden : (…, L, F) ndarray
+
+        Returns
+        -------
+        (…, L, F) ndarray
+        """
         return ACTIVATIONS[self.config.ffn](hidden)
 
     def products(self, x: NDArray, *names: str) -> list[NDArray]:
-        """Return x @ w for each of the weights named."""
+        """Return x @ w for each of the weights named; `models.fused_layer` computes them as one product.
+
+        Parameters
+        ----------
+        x : (…, L, D) ndarray
+        *names : str
+
+        Returns
+        -------
+        list of (…, L, n) ndarray
+        """
         return [linear(x, self.weights[name]) for name in names]
 
 
@@ -428,7 +459,12 @@ class DecoderLayer(Layer):
         return self.config.head_dim
 
     def parameter_counts(self) -> dict[str, int]:
-        """Return how many parameters each part of the layer has, and their total, as `config.parameter_counts`."""
+        """Return how many parameters each part of the layer has, and their total, as `config.parameter_counts`.
+
+        Returns
+        -------
+        dict of str to int
+        """
         return parameter_counts(self.config)
 
     def __call__(
@@ -542,7 +578,22 @@ def normalized(weights: Mapping[str, NDArray], name: str, x: NDArray, config: St
 
 
 def linear(x: NDArray, w: NDArray) -> NDArray:
-    """Return x @ w as one product for all positions."""
+    """Return x @ w as one product for all positions.
+
+    Parameters
+    ----------
+    x : (…, L, D) ndarray
+    w : (D, F) ndarray
+
+    Returns
+    -------
+    (…, L, F) ndarray
+
+    Examples
+    --------
+    >>> linear(np.ones((2, 3, 4)), np.ones((4, 5))).shape
+    (2, 3, 5)
+    """
     return x @ w if x.ndim == 2 else (x.reshape(-1, x.shape[-1]) @ w).reshape(*x.shape[:-1], w.shape[-1])
 
 

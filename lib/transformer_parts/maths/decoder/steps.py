@@ -16,7 +16,22 @@ Note = Callable[[str, NDArray], NDArray]
 
 
 def pass_on(name: str, value: NDArray) -> NDArray:
-    """Return the value and record nothing: the `note` of a layer that is not watched."""
+    """Return the value and record nothing: the `note` of a layer that is not watched.
+
+    Parameters
+    ----------
+    name : str
+    value : ndarray
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> pass_on("q", 1.5)
+    1.5
+    """
     return value
 
 
