@@ -16,8 +16,8 @@ from pathlib import Path
 
 import notebooks
 from publish.index import index
-from publish.page import MOST_BYTES, Link, links, page
-from publish.ranges import Limits
+from publish.notebook_page import MOST_BYTES, Link, links, page
+from publish.recorded_panel import Limits
 
 from transformer_parts.language import available
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import lab
 import pytest
-from explorer_page import Explorer, Log, Place, places
+from explorer_page import ExplorerOnPage, Log, Place, places
 from ipywidgets import Widget
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sampling import Sample
@@ -157,14 +157,14 @@ def twin(place) -> Iterator[Panel]:
 
 
 @pytest.fixture
-def explorer(desk, place, twin) -> Iterator[Explorer]:
+def explorer(desk, place, twin) -> Iterator[ExplorerOnPage]:
     """The panel at rest in its first state, in view on a wide, light page; the page must not complain meanwhile."""
     page, log = desk.page(place.notebook)
     page.set_viewport_size(WIDE)
     lab.set_theme(page, "JupyterLab Light")
     lab.kernel(page, f"{place.name}.reset()")
     twin.reset()
-    explorer = Explorer(page, place, twin)
+    explorer = ExplorerOnPage(page, place, twin)
     explorer.settle()
     log.clear()
     yield explorer

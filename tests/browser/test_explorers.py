@@ -6,7 +6,7 @@ import re
 import lab
 import numpy as np
 import pytest
-from explorer_page import Explorer, places
+from explorer_page import ExplorerOnPage, places
 from PIL import Image
 from playwright.sync_api import expect
 
@@ -295,7 +295,7 @@ def test_without_the_front_end_the_kernel_draws_and_nothing_else_is_seen(chromiu
     page.route("**/anywidget/static/**", lambda route: route.abort())
     lab.open_notebook(page, site.address, place.notebook)
     lab.run_all(page)
-    explorer = Explorer(page, place, place.panel_class())
+    explorer = ExplorerOnPage(page, place, place.panel_class())
     explorer.picture.wait_for()
     explorer.settle()
     control = explorer.moving_control()

@@ -9,8 +9,8 @@ import pytest
 from make_site import build
 from playwright.sync_api import Page, expect
 from publish.index import index
-from publish.page import links
-from publish.ranges import Limits
+from publish.notebook_page import links
+from publish.recorded_panel import Limits
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks" / "en").glob("*.ipynb"))
 LIMITS = Limits(values=5)

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from fontTools.ttLib import TTFont
 from publish.formulas import breakable, mathml
-from publish.page import with_font
+from publish.notebook_page import with_font
 
 PROJECT = Path(__file__).resolve().parents[2]
 

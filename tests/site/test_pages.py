@@ -12,8 +12,8 @@ import pytest
 from notebooks import shown
 from PIL import Image
 from playwright.sync_api import Page, expect
-from publish.page import MOST_BYTES
-from publish.ranges import options
+from publish.notebook_page import MOST_BYTES
+from publish.recorded_panel import options
 
 from transformer_parts.explore.catalogue import PANELS
 

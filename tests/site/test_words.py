@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 from publish.index import index
-from publish.page import links, page
-from publish.ranges import Limits
+from publish.notebook_page import links, page
+from publish.recorded_panel import Limits
 from visible_words import ALLOWED, escaped
 
 from transformer_parts.explore.rope import RopePlane

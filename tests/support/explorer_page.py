@@ -102,7 +102,7 @@ class Log(list):
         page.on("pageerror", lambda error: self.append(str(error)))
 
 
-class Explorer:
+class ExplorerOnPage:
     """One panel on the page of its notebook.
 
     Attributes

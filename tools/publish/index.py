@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 from notebooks import shown
 
-from publish.page import PROJECT, environment, links, style, with_font
+from publish.notebook_page import PROJECT, environment, links, style, with_font
 from publish.prose import Prose, picture
 from transformer_parts import language as languages
 from transformer_parts.explore.catalogue import PANELS

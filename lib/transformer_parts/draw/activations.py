@@ -10,7 +10,6 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.norms import plain, step_above
 from transformer_parts.draw.view import View
 from transformer_parts.maths.activations import Extreme
 
@@ -95,9 +94,9 @@ class ActivationCurvesView(View[Curves]):
         axes.set_ylim(*span)
         axes.set_xticks(np.arange(-REACH, REACH + 1))
         axes.tick_params(labelbottom=False)
-        axes.xaxis.set_major_formatter(FuncFormatter(plain))
+        axes.xaxis.set_major_formatter(FuncFormatter(theme.tick_label))
         axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 3, 5, 10]))
-        axes.yaxis.set_major_formatter(FuncFormatter(plain))
+        axes.yaxis.set_major_formatter(FuncFormatter(theme.tick_label))
         axes.axhline(0, color=theme.FAINT, linewidth=theme.THIN, zorder=1)
         axes.text(0.01, 0.98, symbol, fontsize=theme.SYMBOL, color=theme.INK, va="top", transform=axes.transAxes)
         return axes
@@ -125,7 +124,7 @@ class ActivationCurvesView(View[Curves]):
             for line, mark, curve, point in zip(lines, marks, curves, points, strict=True):
                 line.set_data(data.grid, curve)
                 mark.set_data([data.at], [point])
-        span = 1.15 * step_above(abs(data.furthest.value))
+        span = 1.15 * theme.step_above(abs(data.furthest.value))
         self.limits(self.difference_axes, y=(-span, span))
         self.difference_line.set_data(data.grid, data.difference)
         self.difference_mark.set_data([data.at], [data.difference_at])
@@ -185,15 +184,15 @@ class DeadUnitsView(View[Units]):
         for axes in (self.span_axes, self.slope_axes):
             axes.set_xlim(0, 1)
             axes.set_xticks(np.linspace(0, 1, 6))
-            axes.xaxis.set_major_formatter(FuncFormatter(plain))
+            axes.xaxis.set_major_formatter(FuncFormatter(theme.tick_label))
         self.slope_axes.tick_params(labelbottom=True)
         self.slope_axes.text(1.012, -0.03, "$j/F$", fontsize=theme.SYMBOL, transform=self.slope_axes.transAxes)
         self.count_axes = self._axes(0.085, 0.175, r"$\dagger$")
         self.count_axes.set_xlim(-6, 3)
         self.count_axes.set_ylim(-0.05, 1.08)
         self.count_axes.set_yticks([0, 0.5, 1])
-        self.count_axes.yaxis.set_major_formatter(FuncFormatter(plain))
-        self.count_axes.xaxis.set_major_formatter(FuncFormatter(plain))
+        self.count_axes.yaxis.set_major_formatter(FuncFormatter(theme.tick_label))
+        self.count_axes.xaxis.set_major_formatter(FuncFormatter(theme.tick_label))
         self.count_axes.tick_params(labelbottom=True)
         self.count_axes.text(1.012, -0.03, "$b$", fontsize=theme.SYMBOL, transform=self.count_axes.transAxes)
 

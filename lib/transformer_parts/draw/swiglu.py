@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import HeatMap
-from transformer_parts.draw.norms import plain, step_above
 from transformer_parts.draw.view import View
 from transformer_parts.maths.feedforward import GateCounts, Gated
 
@@ -43,7 +42,7 @@ def reach_of(values: NDArray) -> float:
     >>> reach_of([1.0, -1.0]), reach_of([4.2, 0.0])
     (3.0, 5.0)
     """
-    return max(_LEAST_REACH, step_above(1.05 * float(np.abs(values).max())))
+    return max(_LEAST_REACH, theme.step_above(1.05 * float(np.abs(values).max())))
 
 
 class GatedChannelsView(View[Channels]):
@@ -106,7 +105,7 @@ class GatedChannelsView(View[Channels]):
         axes.text(0.01, 0.98, symbol, fontsize=theme.SYMBOL, color=theme.INK, va="top", transform=axes.transAxes)
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 3, 5, 10]))
         for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(FuncFormatter(plain))
+            axis.set_major_formatter(FuncFormatter(theme.tick_label))
         return axes
 
     def _bars(self, colour: str, marker: str) -> tuple[LineCollection, Line2D]:
@@ -129,7 +128,7 @@ class GatedChannelsView(View[Channels]):
         for name, place in zip(self.names, zip(pre, gate, strict=True), strict=True):
             name.set_position(place)
         sides = (gate, data.steps.up, data.steps.hidden)
-        span = 1.25 * step_above(float(np.abs(sides).max()))
+        span = 1.25 * theme.step_above(float(np.abs(sides).max()))
         self.limits(self.bar_axes, y=(-span, span))
         channels = np.arange(1, self.channels + 1)
         for (body, ends), place, values in zip(
@@ -196,7 +195,7 @@ class RealGatesView(View[Spread]):
         axes.minorticks_off()
         axes.set_xlim(min(ticks), max(ticks))
         axes.xaxis.set_major_locator(FixedLocator(list(ticks)))
-        axes.xaxis.set_major_formatter(FuncFormatter(plain))
+        axes.xaxis.set_major_formatter(FuncFormatter(theme.tick_label))
         axes.text(1.012, -0.03, symbol, fontsize=theme.SYMBOL, color=theme.INK, transform=axes.transAxes)
         return axes
 

@@ -7,6 +7,7 @@ with the pages' dark filter too.  Figures carry symbols and numbers alone; words
 
 from types import MappingProxyType
 
+import numpy as np
 from matplotlib.axes import Axes
 
 INK = "#222222"
@@ -46,3 +47,31 @@ def style(axes: Axes, *, x: str = "", y: str = "", grid: bool = True) -> Axes:
     axes.set_xlabel(x, fontsize=SYMBOL, color=INK)
     axes.set_ylabel(y, fontsize=SYMBOL, color=INK)
     return axes
+
+
+def step_above(value: float) -> float:
+    """Return the smallest of … 0.5, 1, 2, 3, 5, 10, 20 … that is not below `value`; 1 for 0.
+
+    Limits in such steps keep a scale still while a slider is dragged.
+
+    Examples
+    --------
+    >>> step_above(3.1), step_above(0.05), step_above(0.0)
+    (5.0, 0.05, 1.0)
+    """
+    if value <= 0:
+        return 1.0
+    decade = int(np.floor(np.log10(value)))
+    steps = (float(f"{digit}e{decade + i}") for i in (0, 1) for digit in (1, 2, 3, 5))
+    return next(step for step in steps if step >= value * (1 - 1e-9))
+
+
+def tick_label(value: float, _: int = 0) -> str:
+    """Return the label of a tick.
+
+    Examples
+    --------
+    >>> tick_label(-0.001), tick_label(2.0)
+    ('−0.001', '2')
+    """
+    return f"{value + 0.0:g}".replace("-", "−")

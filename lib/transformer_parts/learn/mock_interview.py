@@ -39,7 +39,7 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class Row:
+class ScoreRow:
     """One line of the score sheet.
 
     Attributes
@@ -135,13 +135,13 @@ class MockInterview:
             raise require.refusal("answer", f"one more than {len(self.questions)}", "none after the last question")
         self.answered.append(Answered(self.present, RATINGS[RATINGS.index(rating)], seconds))
 
-    def sheet(self) -> list[Row]:
+    def sheet(self) -> list[ScoreRow]:
         """Return the score by topic and, last, of all; nothing where nothing was answered."""
         topics = list(dict.fromkeys(item.question.topic for item in self.answered))
         parts = [(topic, [item for item in self.answered if item.question.topic == topic]) for topic in topics]
         parts += [(_("All"), self.answered)] if self.answered else []
         return [
-            Row(
+            ScoreRow(
                 name=name,
                 questions=len(items),
                 points=sum(item.points for item in items),

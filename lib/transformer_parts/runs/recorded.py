@@ -32,7 +32,7 @@ Tree = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedRun:
     """What one command measured."""
 
     name: str  # name of the file, and of the module that wrote it
@@ -56,7 +56,7 @@ def command(name: str) -> str:
     return f"python -m {__package__}.{name}"
 
 
-def load(name: str, folder: Traversable | Path | None = None) -> Recording:
+def load(name: str, folder: Traversable | Path | None = None) -> RecordedRun:
     """Read the recording ``NAME.json`` from `folder`, by default the library's own data; nothing is cached.
 
     A missing file raises FileNotFoundError, a damaged one ValueError.
@@ -64,7 +64,7 @@ def load(name: str, folder: Traversable | Path | None = None) -> Recording:
     file = (files(__package__) / "data" if folder is None else folder) / f"{name}.json"
     try:
         notes = json.loads(file.read_text(encoding="utf-8"))
-        return Recording(
+        return RecordedRun(
             name=notes["name"],
             command=notes["command"],
             arguments=_frozen(notes["arguments"]),

@@ -237,7 +237,7 @@ def _short(found: dict[str, NDArray]) -> dict[str, NDArray]:
     return {name: np.vectorize(lambda x, n=digits[name]: float(f"{x:.{n}g}"))(x) for name, x in found.items()}
 
 
-def arm_series(recording: recorded.Recording, comparison: str, kind: str, seed: int) -> Mapping[str, NDArray]:
+def arm_series(recording: recorded.RecordedRun, comparison: str, kind: str, seed: int) -> Mapping[str, NDArray]:
     """Return the recorded series of one arm of a comparison: `kind` "taken" is with the measure, "left" without it."""
     require.one_of("comparison", comparison, COMPARISONS)
     require.one_of("kind", kind, ("taken", "left"))

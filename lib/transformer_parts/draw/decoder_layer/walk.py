@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import CellNumbers, HeatMap, NumberMarks
 from transformer_parts.draw.decoder_layer.diagram import LABEL_DROP, SYMBOLS, TILE, Place, diagram, formula
-from transformer_parts.draw.norms import plain, step_above
 from transformer_parts.draw.view import View
 from transformer_parts.maths.decoder import StackConfig, Step, part_of
 
@@ -168,7 +167,7 @@ class DecoderWalkView(View[Walked]):
             tile.set_visible(i <= data.at)
             if i <= data.at:
                 cells = data.shown(data.steps[i])
-                tile.set_cells(cells, step_above(float(np.abs(cells).max())))
+                tile.set_cells(cells, theme.step_above(float(np.abs(cells).max())))
             if i == data.at:
                 boxes.append(_box(place, 3))
         for tile in self.tiles[len(self.places) :]:
@@ -202,7 +201,7 @@ class DecoderWalkView(View[Walked]):
         down = min(self.cell[1], self.room[1] / rows)
         size = across * columns / self.size[0], down * rows / self.size[1]
         self.large.set_position((self.left / self.size[0], self.top / self.size[1] - size[1], *size))
-        largest = step_above(float(np.abs(cells).max()))
+        largest = theme.step_above(float(np.abs(cells).max()))
         self.map.set_cells(cells, largest)
         x, y = (np.arange(columns) + 0.5) / columns, 1 - (np.arange(rows) + 0.5) / rows
         self.row_numbers.set_numbers(np.arange(rows), np.stack([np.full(rows, -13 / (across * columns)), y], axis=1))
@@ -217,7 +216,7 @@ class DecoderWalkView(View[Walked]):
         self.formula.set_text(formula(step.name, data.config, masked=data.sees != "everything"))
         self.shape.set_text(" × ".join(map(str, step.value.shape)))
         for text, sign in zip(self.ends, (-1, 1), strict=True):
-            text.set_text(plain(sign * largest))
+            text.set_text(theme.tick_label(sign * largest))
 
 
 def _box(place: Place, margin: float) -> list[tuple[float, float]]:

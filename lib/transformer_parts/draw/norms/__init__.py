@@ -1,6 +1,6 @@
 """The pictures of LayerNorm and RMSNorm: bars, the sphere, residual vectors."""
 
-from transformer_parts.draw.norms.bars import DIFFERENCE, LAYER_NORM, RMS_NORM, NormBarsView, Pair, plain, step_above
+from transformer_parts.draw.norms.bars import DIFFERENCE, LAYER_NORM, RMS_NORM, NormBarsView, Pair
 from transformer_parts.draw.norms.residual import Channels, NormResidualView
 from transformer_parts.draw.norms.sphere import NormSphereView, Space, camera, circle, front_and_back
 
@@ -17,6 +17,4 @@ __all__ = [
     "camera",
     "circle",
     "front_and_back",
-    "plain",
-    "step_above",
 ]

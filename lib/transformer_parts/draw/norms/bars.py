@@ -37,34 +37,6 @@ class Pair:
         return self.layer_norm - self.rms_norm
 
 
-def step_above(value: float) -> float:
-    """Return the smallest of … 0.5, 1, 2, 3, 5, 10, 20 … that is not below `value`; 1 for 0.
-
-    Limits in such steps keep a scale still while a slider is dragged.
-
-    Examples
-    --------
-    >>> step_above(3.1), step_above(0.05), step_above(0.0)
-    (5.0, 0.05, 1.0)
-    """
-    if value <= 0:
-        return 1.0
-    decade = int(np.floor(np.log10(value)))
-    steps = (float(f"{digit}e{decade + i}") for i in (0, 1) for digit in (1, 2, 3, 5))
-    return next(step for step in steps if step >= value * (1 - 1e-9))
-
-
-def plain(value: float, _: int = 0) -> str:
-    """Return the label of a tick.
-
-    Examples
-    --------
-    >>> plain(-0.001), plain(2.0)
-    ('−0.001', '2')
-    """
-    return f"{value + 0.0:g}".replace("-", "−")
-
-
 class NormBarsView(View[Pair]):
     """Above, the input with its mean and RMS; below, both outputs and their difference, channel by channel."""
 
@@ -96,7 +68,7 @@ class NormBarsView(View[Pair]):
         axes.text(0.01, 0.99, symbol, fontsize=theme.SYMBOL, color=theme.INK, va="top", transform=axes.transAxes)
         axes.set_xticks(range(1, 9))
         axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 3, 5, 10]))
-        axes.yaxis.set_major_formatter(FuncFormatter(plain))
+        axes.yaxis.set_major_formatter(FuncFormatter(theme.tick_label))
         axes.grid(visible=False, axis="x")
         return axes
 
@@ -123,7 +95,7 @@ class NormBarsView(View[Pair]):
             (self.input_axes, data.x),
             (self.output_axes, (data.rms_norm, data.layer_norm, data.difference)),
         ):
-            span = 1.12 * step_above(float(np.abs(values).max()))
+            span = 1.12 * theme.step_above(float(np.abs(values).max()))
             self.limits(axes, x=(0.5, len(channels) + 0.5), y=(-span, span))
         self._set(self.input_bars, channels, data.x)
         for bars, place, values in zip(

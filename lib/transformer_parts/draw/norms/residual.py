@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.norms.bars import DIFFERENCE, DIFFERENCE_SYMBOL, LAYER_NORM, RMS_NORM, Pair, plain
+from transformer_parts.draw.norms.bars import DIFFERENCE, DIFFERENCE_SYMBOL, LAYER_NORM, RMS_NORM, Pair
 from transformer_parts.draw.view import View
 
 
@@ -66,7 +66,7 @@ class NormResidualView(View[Channels]):
         axes.set_ylim(-reach, reach)
         axes.yaxis.set_major_locator(FixedLocator([-tick for tick in ticks] + [0] + ticks))
         axes.yaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_formatter(FuncFormatter(plain))
+        axes.yaxis.set_major_formatter(FuncFormatter(theme.tick_label))
         axes.tick_params(labelbottom=False)
         axes.grid(visible=False, axis="x")
         axes.axhline(0, color=theme.FAINT, linewidth=theme.THIN, zorder=1)

@@ -8,7 +8,6 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.norms import plain, step_above
 from transformer_parts.draw.view import View
 from transformer_parts.maths.stability import StreamVariance
 
@@ -64,7 +63,7 @@ class StreamDepthView(View[Depth]):
         axes.text(0.0, 1.03, symbol, fontsize=theme.SYMBOL, color=theme.INK, transform=axes.transAxes)
         axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 3, 5, 10]))
-        axes.yaxis.set_major_formatter(FuncFormatter(plain))
+        axes.yaxis.set_major_formatter(FuncFormatter(theme.tick_label))
         return axes
 
     def _line(self, axes: Axes, colour: str, **look) -> Line2D:
@@ -77,7 +76,7 @@ class StreamDepthView(View[Depth]):
         last = next(depth for depth in _DEPTHS if depth >= data.n_layers)
         highest = max(max(run.stream.max(), run.independent[-1]) for run in pair)
         ends = (-0.02 * last, 1.02 * last)
-        self.limits(self.variance_axes, x=ends, y=(0, 1.08 * step_above(float(highest))))
+        self.limits(self.variance_axes, x=ends, y=(0, 1.08 * theme.step_above(float(highest))))
         self.limits(self.share_axes, x=ends)
         for run, curve, dashed, share in zip(pair, self.curves, self.dashed, self.shares, strict=True):
             layers = [i / 2 for i in range(len(run.stream))]

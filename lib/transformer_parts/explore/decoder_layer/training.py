@@ -29,7 +29,7 @@ class DecoderTraining(Panel[Losses]):
 
     Attributes
     ----------
-    recording : Recording
+    recording : RecordedRun
         All that was recorded.
     """
 

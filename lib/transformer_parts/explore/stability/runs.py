@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transformer_parts.draw.norms import step_above
+from transformer_parts.draw import theme
 from transformer_parts.draw.stability import LEFT, TAKEN, Curve, Runs, RunsView
 from transformer_parts.explore import controls
 from transformer_parts.explore.panel import Panel
@@ -76,12 +76,12 @@ def limits(curves: Sequence[Curve], logarithmic: bool) -> tuple[float, float]:
     if logarithmic:
         low, high = (np.log10(np.clip(value, 1e-4, 1e6)) for value in (values.min(), values.max()))
         return float(10 ** np.floor(low)), float(10 ** np.ceil(high + 1e-9))
-    return 0.0, 1.05 * step_above(min(float(values.max()), 10.0))
+    return 0.0, 1.05 * theme.step_above(min(float(values.max()), 10.0))
 
 
 def highest_loss(curves: Sequence[Curve]) -> float:
     """Return the end of the loss's axis: of a run that diverged only the beginning is shown."""
-    return float(np.clip(step_above(max(float(c.loss.max(initial=0)) for c in curves)), 3, 10)) * 1.03
+    return float(np.clip(theme.step_above(max(float(c.loss.max(initial=0)) for c in curves)), 3, 10)) * 1.03
 
 
 class RecordedRuns(Panel[Runs]):

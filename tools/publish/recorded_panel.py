@@ -32,7 +32,7 @@ class Limits:
 
 
 @dataclass
-class Range:
+class RecordedRange:
     """The values of one control at one setting of the others.
 
     `labels` as the page shows them, `at` the place of the setting's own value, `shots` the number of picture and table
@@ -53,7 +53,7 @@ class Start:
     label: str
     shot: int
     labels: dict[str, str]
-    ranges: dict[str, Range]
+    ranges: dict[str, RecordedRange]
 
 
 def options(control: Widget) -> list[tuple[str, object]]:
@@ -89,7 +89,7 @@ def thin(count: int, at: int, most: int) -> list[int]:
     return sorted({0, count - 1, at, *map(int, even)})
 
 
-class Explorer:
+class RecordedPanel:
     """The drawings of one panel, over the range of each control from each of its settings.
 
     Parameters
@@ -151,13 +151,13 @@ class Explorer:
         ranges = {name: found for name in state if (found := self._range(name, state, labels, most))}
         return Start(label, shot, labels, ranges)
 
-    def _range(self, name: str, state: dict[str, object], labels: dict[str, str], most: int) -> Range | None:
+    def _range(self, name: str, state: dict[str, object], labels: dict[str, str], most: int) -> RecordedRange | None:
         self._set(state)
         there = options(self.panel.controls[name])
         at = [value for _label, value in there].index(state[name])
         if len(there) < 2:
             return None
-        found = Range([], 0, len(there))
+        found = RecordedRange([], 0, len(there))
         for place in thin(len(there), at, most):
             label, value = there[place]
             self._set(state)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 from publish.formulas import mathml
-from publish.sheets import SEED, Texts, sheet
+from publish.interview_sheet import SEED, Texts, sheet
 
 from transformer_parts.explore.interview import ClaimRound
 from transformer_parts.explore.prose import html

@@ -17,9 +17,9 @@ from markupsafe import Markup
 from markupsafe import escape as escaped
 from notebooks import shown
 
+from publish.interview_sheet import sheet
 from publish.prose import Prose, code, picture
-from publish.ranges import Explorer, Limits, options
-from publish.sheets import sheet
+from publish.recorded_panel import Limits, RecordedPanel, options
 from transformer_parts import language as languages
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.live_run import LiveRun
@@ -77,7 +77,7 @@ def links(paths: Sequence[Path]) -> list[Link]:
 
 def page(
     path: Path, links: Sequence[Link], limits: Limits | None = None, *, language: str | Language | None = None
-) -> tuple[str, list[Explorer]]:
+) -> tuple[str, list[RecordedPanel]]:
     """Return the page of a notebook, and the explorers in it.
 
     Parameters
@@ -102,7 +102,7 @@ def page(
         if cell.cell_type == "markdown":
             blocks.append({"kind": "prose", "html": prose.html(cell.source)})
         elif kind in PANELS:
-            explorers[name] = Explorer(kind(language=language), limits)
+            explorers[name] = RecordedPanel(kind(language=language), limits)
             blocks.append({"kind": "explorer", "code": code(cell.source), **_explorer(name, explorers[name])})
         elif kind in LIVE_RUNS:
             blocks.append({"kind": "live", "code": code(cell.source), **_live(kind(language=language))})
@@ -168,7 +168,7 @@ def _module(name: str) -> str:
     return "data:text/javascript;base64," + base64.b64encode(source).decode()
 
 
-def _explorer(name: str, explorer: Explorer) -> dict:
+def _explorer(name: str, explorer: RecordedPanel) -> dict:
     panel, start = explorer.panel, explorer.starts[0]
     panel.reset()
     controls = []

@@ -6,7 +6,7 @@ import json
 import zlib
 
 import pytest
-from publish.ranges import Explorer, Limits, options, thin
+from publish.recorded_panel import Limits, RecordedPanel, options, thin
 
 from transformer_parts.explore.budget import BudgetCost
 from transformer_parts.explore.readout import table
@@ -14,8 +14,8 @@ from transformer_parts.explore.rope import RopePlane
 
 
 @pytest.fixture(scope="module")
-def plane() -> Explorer:
-    return Explorer(RopePlane(), Limits(values=5))
+def plane() -> RecordedPanel:
+    return RecordedPanel(RopePlane(), Limits(values=5))
 
 
 @pytest.mark.parametrize("count", [2, 5, 9, 10, 33, 64, 513, 8193])
@@ -70,7 +70,7 @@ def test_what_is_thinned_is_said(plane):
 
 
 def test_a_control_takes_others_along():
-    explorer = Explorer(BudgetCost(), Limits(values=5))
+    explorer = RecordedPanel(BudgetCost(), Limits(values=5))
     moved = [along for start in explorer.starts for found in start.ranges.values() for along in found.moved if along]
     assert moved
     for along in moved:
@@ -78,6 +78,6 @@ def test_a_control_takes_others_along():
 
 
 def test_limits_end_the_rounds():
-    few, more = (Explorer(BudgetCost(), Limits(values=9, frames=frames)) for frames in (10, 10_000))
+    few, more = (RecordedPanel(BudgetCost(), Limits(values=9, frames=frames)) for frames in (10, 10_000))
     assert few.frames < more.frames
-    assert len(Explorer(BudgetCost(), Limits(values=9, bytes=1)).pack) == len(few.pack)
+    assert len(RecordedPanel(BudgetCost(), Limits(values=9, bytes=1)).pack) == len(few.pack)
