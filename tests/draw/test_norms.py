@@ -7,6 +7,7 @@ import pytest
 from matplotlib.patches import ArrowStyle
 from numpy.testing import assert_allclose, assert_array_equal
 
+from transformer_parts.draw import theme
 from transformer_parts.draw.norms import (
     Channels,
     NormBarsView,
@@ -17,7 +18,6 @@ from transformer_parts.draw.norms import (
     camera,
     circle,
     front_and_back,
-    step_above,
 )
 from transformer_parts.maths.norms import angle, center, layer_norm, moments, rms_norm
 
@@ -79,10 +79,10 @@ def test_three_bars_of_a_channel_stand_apart_in_one_order():
 
 @pytest.mark.parametrize("value", [1e-9, 0.0999999999999, 0.3, 1.0, 3.0000001, 7, 1234])
 def test_limits_come_in_steps(value):
-    step = step_above(value)
+    step = theme.step_above(value)
     assert value <= step * (1 + 1e-9)
     assert step <= 2.0001 * value
-    assert step_above(step) == step
+    assert theme.step_above(step) == step
 
 
 # ---------------------------------------------------------------- residual
