@@ -14,7 +14,7 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["pro
 # Packages that a declared one cannot be without.
 COME_ALONG = {
     "ipywidgets": {"traitlets", "ipython"},
-    "nbconvert": {"jinja2", "pygments", "mistune"},
+    "nbconvert": {"jinja2", "markupsafe", "pygments", "mistune"},
     "matplotlib": {"fonttools"},
 }
 

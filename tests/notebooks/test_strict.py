@@ -91,7 +91,7 @@ FAULTY = (
 )
 FOUND = (
     "HTMLModel shows <p",
-    "Cell 0 holds Fragile could not show",
+    "Cell 0 holds Fragile failed",
     "Cell 5 holds careful",
     "3 cells show widgets, 2 are tagged so",
     "a widget has not the words of an explorer",

@@ -45,7 +45,8 @@ QUANTITIES = MappingProxyType(
 )
 
 #: The measures of `COMPARISONS` in words.
-_MEASURES = MappingProxyType(
+#: The measures that are compared with and without, in words.
+MEASURES = MappingProxyType(
     {
         "init": _("initial weights of std 0.18, not 1"),
         "narrowing": _("residual projections × 1/√(2L)"),
@@ -112,7 +113,7 @@ class RecordedRuns(Panel[Runs]):
         self._recording = recorded.load(stability.NAME)
         of = self._recording.arguments
         return {
-            "measure": controls.choice(_("with / without"), {_MEASURES[name]: name for name in COMPARISONS}, "QK-norm"),
+            "measure": controls.choice(_("with / without"), {MEASURES[name]: name for name in COMPARISONS}, "QK-norm"),
             "quantity": controls.choice(
                 _("below"), {quantity.label: name for name, quantity in QUANTITIES.items()}, "largest_logit"
             ),
