@@ -59,7 +59,6 @@ class ActivationCurves(Panel[Curves]):
         " dotted, diamond), GELU (blue, circle), Swish (red, dashed, square), sigmoid (gold, triangle). In the middle"
         " their derivatives. Below, the difference of two functions, with a red ring where it is largest in size."
     )
-    still = "figures/activation_curves.png"
     _gelus = MappingProxyType({"beta": 1.0, "first": "gelu", "second": "gelu_tanh"})
     _swish = MappingProxyType({"first": "swish", "second": "gelu"})
     presets = MappingProxyType(
@@ -138,7 +137,6 @@ class DeadUnits(Panel[Units]):
         " on. Below, the fraction of dead units against the bias (black), what probability says of it (red, dashed),"
         " and the present bias (gold diamond)."
     )
-    still = "figures/dead_units.png"
     presets = MappingProxyType(
         {
             "b = 0": {"source": "random", "bias": 0.0, "inputs": 256},

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from html import escape
@@ -47,7 +48,7 @@ class Component:
 
     #: What it shows, in words: the accessible name of its picture, and all there is where no widget can be shown.
     alt: str = ""
-    #: Path of the still (below the project) that this replaces on a live page.
+    #: Path of the still (below the project) that this replaces on a live page; a view's is named after the class.
     still: str = ""
     #: File of its style sheet, and the class on the page that all rules of that sheet are confined to.
     style: str = "style.css"
@@ -139,6 +140,12 @@ class ViewComponent(Component, ABC, Generic[Data]):
     shown : Data
         What picture and table show.
     """
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        if "still" not in vars(cls):
+            words = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+            cls.still = f"figures/{words}.png"
 
     def __init__(self, *, language: str | Language | None = None):
         super().__init__(language=language)

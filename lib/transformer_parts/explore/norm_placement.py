@@ -47,7 +47,6 @@ class PlacementLayers(Panel[TwoPlacements]):
         " the gradient of each layer's last feed-forward matrix. Blue circles, solid: one placement of the norms; red"
         " squares, dashed: another. Both scales are logarithmic."
     )
-    still = "figures/placement_layers.png"
     _paper = MappingProxyType({"n_layers": 8, "d_model": 32, "branch_scale": 1.0, "scheme": "xavier", "norm": "layer"})
     presets = MappingProxyType(
         {
@@ -132,7 +131,6 @@ class PlacementDepth(Panel[ByDepth]):
         " range over eight seeds. Thin dotted lines fall as one over the root of L; a vertical line marks the depth"
         " that the table reads."
     )
-    still = "figures/placement_depth.png"
     presets = MappingProxyType(
         {
             _("The claim"): {"quantity": "last", "scheme": "xavier", "depth": 32},
@@ -195,7 +193,6 @@ class PlacementRuns(Panel[WarmAndCold]):
         " squares, dashed), each seed as a thin line; the grey strip is the warm-up, the dotted line is chance. Below,"
         " at the marked step, the root mean square of the stream and the norm of each layer's gradient, by layer."
     )
-    still = "figures/placement_runs.png"
     presets = MappingProxyType(
         {_("{name}, 0.01", name=name): {"placement": value, "rate": 1e-2, "step": 30} for name, value in NAMES.items()}
         | {_("Post, 0.003"): {"placement": "post", "rate": 3e-3, "step": 30}}

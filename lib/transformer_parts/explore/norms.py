@@ -54,7 +54,6 @@ class NormBars(Panel[Pair]):
         " three bars: RMSNorm's output (blue, circle), LayerNorm's output (red, square) and their difference (gold,"
         " diamond)."
     )
-    still = "figures/norm_bars.png"
     _plain = MappingProxyType({"shift": 0.0, "scale": 1.0, "eps": _NO_EPS, "gamma": 1.0, "beta": 0.0})
     _tiny = MappingProxyType({**_plain, "d": 4, "x1": 1.0, "x2": -1.0, "x3": 1.0, "x4": -1.0, "scale": 1e-3})
     presets = MappingProxyType(
@@ -120,7 +119,6 @@ class NormSphere(Panel[Space]):
         " its mean, whose ray meets the circle of plane and sphere at LayerNorm's output (red square). The blue curve"
         " is where RMSNorm's output goes when x is moved along (1, 1, 1)."
     )
-    still = "figures/norm_sphere.png"
     _start = MappingProxyType({"x1": 2.0, "x2": 1.0, "x3": 0.0, "scale": 1.0, "shift": 0.0, "eps": _NO_EPS})
     presets = MappingProxyType(
         {
@@ -189,7 +187,6 @@ class NormResidual(Panel[Channels]):
         " LayerNorm's (red squares), with dashed lines at plus and minus the square root of D; and their difference"
         " (gold). A gold diamond marks the channel whose input is largest."
     )
-    still = "figures/norm_residual.png"
     _start = MappingProxyType({"token": 0, "learned": False, "ordered": False, "added": 0.0, "eps": 1e-5})
     presets = MappingProxyType(
         {

@@ -35,7 +35,6 @@ class PositionTable(Panel[Table]):
         " marks the position p, a dashed red one p + k. Below, the inner product of the vectors of p and p + k against"
         " the shift k, with a gold diamond at the chosen shift: a symmetric curve with its maximum at 0."
     )
-    still = "figures/position_table.png"
     presets = MappingProxyType(
         {
             _("By hand: d = 4"): {"seq_len": 8, "d_model": 4, "position": 0, "shift": 1, "base": 10000.0},
@@ -115,7 +114,6 @@ class ShiftMatrix(Panel[Shifted]):
         " as red squares. Below, the largest error at every position on a logarithmic scale, with a dashed line at"
         " 1e-12."
     )
-    still = "figures/shift_matrix.png"
     presets = MappingProxyType(
         {
             _("By hand: d = 2, k = 1"): {**_SHIFTED, "d_model": 2, "shift": 1, "position": 0},

@@ -30,7 +30,6 @@ class RopePlane(Panel[Plane]):
         "Left: the plane of one pair of channels, with query and key as dotted arrows before and solid arrows after"
         " their rotations. Right: the score against the offset n - m, the present offset marked."
     )
-    still = "figures/rope_plane.png"
     presets = MappingProxyType(
         {
             _("By hand: m=1, n=2"): {**_WORKED, "m": 1, "n": 2, "shift": 0},
@@ -101,7 +100,6 @@ class RopeClocks(Panel[Clocks]):
         "A clock face for each pair of channels, fastest first. The long thin hand is the query's angle, the short"
         " thick one the key's; a face is gold where they agree and grey where they oppose."
     )
-    still = "figures/rope_clocks.png"
     presets = MappingProxyType(
         {
             _("By hand: head_dim 4"): {"head_dim": 4, "rope_base": 10000.0, "m": 1, "n": 3, "shift": 0},

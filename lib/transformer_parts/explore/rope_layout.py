@@ -35,7 +35,6 @@ class RopeLayouts(Panel[Layouts]):
         " pairs that the code turns. Top right: the permutation of the rows, filled squares as done, open squares as"
         " needed. Below: the score against the offset n - m as trained and as read, and their difference."
     )
-    still = "figures/rope_layouts.png"
     presets = MappingProxyType(
         {
             _("By hand: head_dim 4"): {
@@ -154,7 +153,6 @@ class RopeLayoutHeads(Panel[HeadReadings]):
         " a frame marks one query. Bottom left: that query's weights, as trained upwards, as read downwards. Bottom"
         " right: the size of the scores' difference against the distance i - j."
     )
-    still = "figures/rope_layout_heads.png"
     presets = MappingProxyType(
         {
             _("Previous token: 16, 0"): {"layer": 16, "head": 0, "query": 41},

@@ -44,7 +44,6 @@ class GatedChannels(Panel[Channels]):
         "Above, the activation's curve with a numbered mark for each channel at its pre-activation. Below, for each"
         " channel three bars: the gate (blue, circle), the content (red, square) and their product (gold, triangle)."
     )
-    still = "figures/gated_channels.png"
     _worked = MappingProxyType(
         {"x1": 1.0, "x2": 2.0, "g11": 1.0, "g12": -1.0, "g21": 0.0, "g22": 0.0}
         | {"u11": 2.0, "u12": 1.0, "u21": 0.0, "u22": 1.0}
@@ -124,7 +123,6 @@ class RealGates(Panel[Spread]):
         " at 0. Below, the gates after the activation: those below 0 in blue, those from 0 to 1 in grey, those above 1"
         " in red with hatching, with dashed lines at 0 and 1. The last column holds all that lies beyond."
     )
-    still = "figures/real_gates.png"
     _all = MappingProxyType({"token": -1, "member": "swiglu"})
     presets = MappingProxyType(
         {
@@ -208,7 +206,6 @@ class PositionChanges(Panel[Changes]):
         " the change of the input, of the feed-forward layer's output (its row alone) and of causal attention's output"
         " (its row and all below)."
     )
-    still = "figures/position_changes.png"
     presets = MappingProxyType(
         {
             _("SwiGLU, position 2"): {"position": 2, "size": 1.0, "layer": "swiglu"},

@@ -65,7 +65,6 @@ class Reordering(Panel[Reordered]):
         " for the one as written with its tokens moved; the difference of the outputs, token by token; and its largest"
         " entry of each token on a logarithmic scale."
     )
-    still = "figures/reordering.png"
     presets = MappingProxyType(
         {
             _("By hand"): {**_DOG, "weights": HAND, "scheme": "none", "causal": False},

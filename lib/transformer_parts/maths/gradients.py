@@ -66,11 +66,6 @@ def linear_backward(grad: ArrayLike, x: ArrayLike, w: ArrayLike) -> tuple[NDArra
     grad_x : ndarray, shape (..., D)
     grad_w : ndarray, shape (D, E)
 
-    Raises
-    ------
-    ValueError
-        If a shape does not fit or an entry is not finite.
-
     References
     ----------
     Rumelhart, Hinton & Williams, "Learning representations by back-propagating errors", Nature 323, 1986, eq. 6
@@ -106,11 +101,6 @@ def embedding_backward(grad: ArrayLike, tokens: ArrayLike, vocab_size: int) -> N
     -------
     ndarray, shape (V, D)
         Zeros in the rows of tokens that do not occur.
-
-    Raises
-    ------
-    ValueError
-        If a token is out of range, a shape does not fit or an entry is not finite.
 
     Examples
     --------
@@ -155,11 +145,6 @@ def rotate_backward(
     -------
     ndarray, shape (..., L, K)
 
-    Raises
-    ------
-    ValueError
-        As `rope.rotate` does.
-
     References
     ----------
     RoFormer, arXiv 2104.09864, §3.2.2: the rotation matrix is orthogonal.
@@ -195,11 +180,6 @@ def softmax_backward(grad: ArrayLike, weights: ArrayLike, axis: int = -1) -> NDA
     -------
     ndarray, shape (...)
         Sums to 0 along the axis: a constant added to the logits changes nothing.
-
-    Raises
-    ------
-    ValueError
-        If the shapes differ, an entry is not finite or there is no such axis.
 
     References
     ----------
@@ -277,11 +257,6 @@ def attention_backward(
     Returns
     -------
     AttentionGradients
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit or an entry is not finite.
 
     References
     ----------
@@ -408,11 +383,6 @@ def ffn_backward(
     -------
     FfnGradients
 
-    Raises
-    ------
-    ValueError
-        If the kind is unknown, a shape does not fit or an entry is not finite.
-
     Examples
     --------
     >>> found = ffn_backward([1.0], [2.0], [[3.0]], [[4.0]], kind="relu", hidden=[6.0], activated=[6.0])
@@ -466,11 +436,6 @@ def glu_backward(
     Returns
     -------
     GluGradients
-
-    Raises
-    ------
-    ValueError
-        If the kind is unknown, a shape does not fit or an entry is not finite.
 
     References
     ----------
@@ -545,11 +510,6 @@ def rms_norm_backward(
     grad_x : ndarray, shape (..., D)
     grad_weight : ndarray, shape (D,)
 
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, an entry is not finite or `eps` is not above 0.
-
     References
     ----------
     Zhang & Sennrich, "Root Mean Square Layer Normalization", arXiv:1910.07467, §4.2 (gradients, with their scale
@@ -594,11 +554,6 @@ def layer_norm_backward(
     grad_x : ndarray, shape (..., D)
         Each row sums to 0, as a shift of x changes nothing.
     grad_weight, grad_bias : ndarrays, shape (D,)
-
-    Raises
-    ------
-    ValueError
-        If a shape does not fit, an entry is not finite or `eps` is not above 0.
 
     References
     ----------

@@ -31,7 +31,6 @@ class BudgetCost(Panel[Cost]):
         " are a level line, the cache's rise, dashed with a kv head for each query head. Below, operations per token:"
         " products with weights are level, products with cached keys and values rise."
     )
-    still = "figures/budget_cost.png"
     presets = MappingProxyType(
         {
             _("Llama 3 8B, 8192 tokens"): {"model": "Llama 3 8B", "n_kv_heads": 8, "context": 8192, "sequences": 1},

@@ -106,7 +106,6 @@ class BudgetTally(Panel[TwoTallies]):
         " attention, feed-forward, norms and head. Below, the same parts and the total as dots on a logarithmic"
         " scale, filled for the first decoder and hollow for the second, with the ratio of the two on the right."
     )
-    still = "figures/budget_tally.png"
     presets = MappingProxyType(
         {
             _("By hand: d = 8"): {"model": "toy layer", "reference": "SmolLM2 135M"},

@@ -25,7 +25,6 @@ class BudgetWidths(Panel[Widths]):
         " of the same width, gated of two thirds of it, gated by the published rule; a dashed line marks the plain"
         " layer's budget. Below, the steps of the rule: 8d/3, rounded down, multiplied, rounded up to a multiple."
     )
-    still = "figures/budget_widths.png"
     presets = MappingProxyType(
         {
             _("By hand: d = 8, d_ff = 24"): {"d_model": 8, "plain": 3, "multiplier": 1.0, "multiple_of": 1},

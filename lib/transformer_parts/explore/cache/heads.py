@@ -27,7 +27,6 @@ class CacheHeads(Panel[HeadWeights]):
         " upwards for the right ones, red bars downwards for those of the chosen way. Below: the share of attention"
         " that goes to the wrong tokens, at every step so far, from 0 to 1."
     )
-    still = "figures/cache_heads.png"
     presets = MappingProxyType(
         {
             _("Previous token, restart at 0"): {"head": (16, 0), "fault": "restart", "prompt": 24, "step": 8},

@@ -30,7 +30,6 @@ class CacheSize(Panel[CacheBytes]):
         " heads, a dashed one with a kv head for each query head, a dotted one with a single kv head. A level line is"
         " the memory there is, with a dot where each line reaches it; triangles mark the chosen number of tokens."
     )
-    still = "figures/cache_size.png"
     presets = MappingProxyType(
         {
             "Llama 3 8B": {"model": "Llama 3 8B", "value_bytes": 2, "length": 8192, "memory": 16},

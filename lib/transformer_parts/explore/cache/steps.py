@@ -44,7 +44,6 @@ class CacheSteps(Panel[Steps]):
         " largest error of every step so far on a logarithmic scale: round marks where it is rounding, square ones"
         " where it is not."
     )
-    still = "figures/cache_steps.png"
     presets = MappingProxyType(
         {
             label: {"pad": 0, "n_layers": 2, "layer": 1, "step": 8, "fault": fault} | more

@@ -24,7 +24,6 @@ class ExtensionFrequencies(Panel[Frequencies]):
         " present length as dots; pairs that made no whole turn in training stand on grey, and red squares are those"
         " that reach an angle they had not seen."
     )
-    still = "figures/extension_frequencies.png"
     presets = MappingProxyType(
         {
             _("What goes wrong"): {"method": "RoPE as trained", **_LLAMA},

@@ -23,7 +23,6 @@ class PositionPrecision(Panel[Precision]):
         " scale, when the positions (blue), the frequencies (red squares) or the angles (gold triangles) are held in"
         " the format; the dashed line is half a turn."
     )
-    still = "figures/position_precision.png"
     _head = MappingProxyType({"head_dim": 128, "rope_base": 10000.0})
     presets = MappingProxyType(
         {

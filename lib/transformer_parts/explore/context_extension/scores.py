@@ -30,7 +30,6 @@ class ExtensionScores(Panel[Attention]):
         " as trained in black, extended in blue, dashed without the attention factor; the dotted line is the entropy"
         " of equal weights."
     )
-    still = "figures/extension_scores.png"
     _equal = MappingProxyType({"content": "equal", "rope_base": 10000.0, "trained_length": 4096, "factor": 8})
     presets = MappingProxyType(
         {

@@ -22,7 +22,6 @@ class DecoderCausality(Panel[Moved]):
         " holds a 0; the others are coloured on a logarithmic scale. The changed token's column has a blue frame;"
         " cells before it that moved have red ones."
     )
-    still = "figures/decoder_causality.png"
     _start = MappingProxyType({"T": 8, "token": 3, "size": 1.0, "sees": "causal", "placement": "pre", "rope": True})
     presets = MappingProxyType(
         {

@@ -39,7 +39,6 @@ class DecoderTraining(Panel[Losses]):
         " it; thin grey lines are the other decoders. A dashed line is ln V, a uniform guess's loss. Shaded are the"
         " positions whose next token can be known."
     )
-    still = "figures/decoder_training.png"
     presets = MappingProxyType(
         {
             _("Before training"): {"variant": "usual", "step": 0},

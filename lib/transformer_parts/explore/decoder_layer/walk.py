@@ -77,7 +77,6 @@ class DecoderWalk(Panel[Walked]):
         " each row is the residual stream. The present tensor has a red frame; those to come are empty. Below, the"
         " present tensor in large, a row for each token, with its formula, its shape and its scale."
     )
-    still = "figures/decoder_walk.png"
     _usual = MappingProxyType({"rope": True, "norm": "rms", "ffn": "swiglu", "sees": "causal", "placement": "pre"})
     _worked = MappingProxyType({"B": 2, "T": 3, "d": 8, "h": 2, "G": 2, "f": 16, **_usual})
     presets = MappingProxyType(

@@ -40,7 +40,6 @@ class LongContextCosts(Panel[CostByLength]):
         " the cache gold, dashed with 16 bits, no window and a kv head for each query head. Below, the least seconds"
         " that a machine needs: the prompt in red, one new token after it in black."
     )
-    still = "figures/long_context_costs.png"
     _plain = MappingProxyType({"weight_bits": 16, "cache_bits": 16, "window": NO_WINDOW})
     presets = MappingProxyType(
         {

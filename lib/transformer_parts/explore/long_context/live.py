@@ -26,7 +26,6 @@ class LiveExtension(LiveRun[Trained | Tried, Extension]):
         " share of tokens it repeats rightly at the trained length and beyond; black diamonds as trained, gold"
         " triangles Position Interpolation, red squares NTK-aware, blue dots YaRN; hollow and dotted, the recorded run."
     )
-    still = "figures/live_extension.png"
 
     def make_controls(self):
         self._recording = recorded.load(small.NAME)

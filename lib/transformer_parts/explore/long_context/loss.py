@@ -30,7 +30,6 @@ class LongContextLoss(Panel[LossByPosition]):
         "The mean loss of each block of 1,024 positions of a long text. Blue dots: the chosen method; black: the one it"
         " is held against; thin grey: the other methods. The ground is grey beyond the trained length of 8,192."
     )
-    still = "figures/long_context_loss.png"
     presets = MappingProxyType(
         {
             _("What goes wrong"): {"method": "plain", "beside": "restarted", "relative": False},

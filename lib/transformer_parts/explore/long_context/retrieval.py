@@ -35,7 +35,6 @@ class LongContextRetrieval(Panel[Retrieval]):
         " the length of the text, grey beyond the trained length, and dashed those of the other numbers in the right"
         " one's place. The dotted line is guessing a digit."
     )
-    still = "figures/long_context_retrieval.png"
     presets = MappingProxyType(
         {
             _("8 numbers in 1K"): {"kind": "8 numbers", "length": 1024},

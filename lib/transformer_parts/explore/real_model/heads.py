@@ -24,7 +24,6 @@ class RealModelHeads(PassagePanel[Head]):
         " clock for each pair of channels, the long thin hand the query's and the short thick one the key's, gold where"
         " the pair adds to their score and grey where it takes away."
     )
-    still = "figures/real_model_heads.png"
     presets = MappingProxyType(
         {
             _("The attention sink"): {"layer": 24, "head": 0, "query": 17, "key": 0, "shown": SINK},

@@ -29,7 +29,6 @@ class RealModelParts(PassagePanel[Parts]):
         " how one layer's gates before the activation are spread, grey over all tokens and blue for the chosen one;"
         " dashed gold, SiLU of the gate on the scale at the right."
     )
-    still = "figures/real_model_parts.png"
     presets = MappingProxyType(
         {
             _("No RoPE"): {"part": "no RoPE", "token": 18, "layer": 16},

@@ -22,7 +22,6 @@ class RealModelStream(PassagePanel[Stream]):
         " squares, the chosen token in blue dots. Below: the probability of the likeliest next token, black, and of the"
         " token that does come next, gold triangles, had the model ended at that layer."
     )
-    still = "figures/real_model_stream.png"
     presets = MappingProxyType(
         {
             _("A massive activation"): {"token": 0, "layer": 6},

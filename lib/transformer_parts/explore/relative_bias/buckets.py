@@ -26,7 +26,6 @@ class T5Buckets(Panel[Buckets]):
         " bucket of its own, then steps under a straight line. A gold diamond marks the chosen relative position, a"
         " gold bar all that share its bucket."
     )
-    still = "figures/t5_buckets.png"
     presets = MappingProxyType(
         {
             _("T5's encoder"): {**_T5, "bidirectional": True, "offset": -50},

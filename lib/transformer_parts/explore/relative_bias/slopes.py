@@ -25,7 +25,6 @@ class AlibiSlopes(Panel[Slopes]):
         " power -8h/n. Below, the weight of a key against its distance, as a share of the nearest key's, for up to"
         " twenty heads in grey and for the chosen one in gold; a dashed line stands at one half."
     )
-    still = "figures/alibi_slopes.png"
     presets = MappingProxyType(
         {
             "n = 8": {"n_heads": 8, "head": 3, "distance": 8},

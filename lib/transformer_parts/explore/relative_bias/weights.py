@@ -33,7 +33,6 @@ class BiasAndWeights(Panel[BiasedWeights]):
         " Bottom left, that query's bias against the key position; bottom right its weights, with the bias upwards in"
         " blue, without it downwards in red."
     )
-    still = "figures/bias_and_weights.png"
     presets = MappingProxyType(
         {
             _("ALiBi, m = 1/4"): {**_START, "scheme": "alibi"},

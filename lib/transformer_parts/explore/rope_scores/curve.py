@@ -31,7 +31,6 @@ class RopeScores(Panel[SyntheticCurve]):
         " content as a band. Below: one row for each pair of channels, fastest on top, red where it adds to the score"
         " and blue where it takes away; fast pairs alternate, slow ones keep their colour far out."
     )
-    still = "figures/rope_scores.png"
     presets = MappingProxyType(
         {
             _("By hand: m=1, n=3"): {

@@ -31,7 +31,6 @@ class RopeHeads(Panel[HeadCurve]):
         " passage, a curve for the mean query and key, a band for mean and spread over all contents; later keys,"
         " which no query sees, are hatched. Below: what each pair of channels adds to the curve."
     )
-    still = "figures/rope_heads.png"
     presets = MappingProxyType(
         {
             _("Layer 16 head 0: the previous token"): {**_MEANS, "head": (16, 0)},

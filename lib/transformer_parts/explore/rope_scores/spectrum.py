@@ -23,7 +23,6 @@ class RopeSpectrum(Panel[Spectrum]):
         " trained length L and an open square, on a tinted ground, where it does not; a grey line for base 10,000."
         " Below: the cosine of the angle by which the offset turns each pair apart, with their mean."
     )
-    still = "figures/rope_spectrum.png"
     presets = MappingProxyType(
         {
             _("Trained on 4,096"): {"head_dim": 128, "rope_base": 1e4, "trained_length": 4096, "offset": 64},

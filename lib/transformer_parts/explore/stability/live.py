@@ -22,7 +22,6 @@ class LiveTraining(LiveRun[stability.Watched, Runs]):
         " before clipping on a logarithmic scale, with the norm 1 dashed. Blue is the run that you start, red the one"
         " before it; at first a recorded one."
     )
-    still = "figures/live_training.png"
     why_early = _(", its numbers no longer finite,")
 
     def make_controls(self):

@@ -26,7 +26,6 @@ class LogitGrowth(Panel[Growth]):
         " level; dotted that of equal weights. On the right the attention weights at the chosen factor, without"
         " QK-norm in a red frame and with it in a blue one."
     )
-    still = "figures/logit_growth.png"
     _start = MappingProxyType({"head_dim": 64, "gain": 1.0, "dtype": "float32", "seed": 0})
     presets = MappingProxyType(
         {

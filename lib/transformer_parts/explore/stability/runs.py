@@ -94,7 +94,6 @@ class RecordedRuns(Panel[Runs]):
         " held-out loss the median in a band from the 10th to the 90th percentile. A vertical line stands at the step"
         " of the table."
     )
-    still = "figures/recorded_runs.png"
     presets = MappingProxyType(
         {
             _("Initial std"): {"measure": "init", "quantity": "activation_rms"},

@@ -38,7 +38,6 @@ class StreamDepth(Panel[Depth]):
         " one over the root of 2L, stay low; thin dashed lines show what independent branches would give. Below, the"
         " share of each branch in the stream it has joined."
     )
-    still = "figures/stream_depth.png"
     _start = MappingProxyType({"scheme": "normal", "std": LIKE_GPT2, "seed": 0})
     presets = MappingProxyType(
         {
