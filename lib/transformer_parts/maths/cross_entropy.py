@@ -52,10 +52,8 @@ def cross_entropy_backward(logits: ArrayLike, targets: ArrayLike) -> NDArray:
 
     Parameters
     ----------
-    logits : array_like, shape (..., V)
-        z, finite.
-    targets : array_like of int, shape (...)
-        y, from 0 to V − 1; −1 where a position does not count: its gradient is 0.
+    logits : array_like, shape (..., V); z, finite
+    targets : array_like of int, shape (...); y, from 0 to V − 1; −1 where a position does not count: its gradient is 0
 
     Returns
     -------

@@ -250,11 +250,9 @@ class GateCounts(NamedTuple):
 
     Attributes
     ----------
-    negative, above_one : float
-        Which part of the gates is below 0, and above 1: outside what a probability can be.
+    negative, above_one : float; which part of the gates is below 0, and above 1: outside what a probability can be
     lowest, highest : float; the extremes
-    share_above_one : float
-        Which part of the sum of all squares is due to the gates above 1; NaN where every gate is 0.
+    share_above_one : float; which part of the sum of all squares is due to the gates above 1; NaN where every gate is 0
     """
 
     negative: float

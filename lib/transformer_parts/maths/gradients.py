@@ -54,12 +54,9 @@ def linear_backward(grad: ArrayLike, x: ArrayLike, w: ArrayLike) -> tuple[NDArra
 
     Parameters
     ----------
-    grad : array_like, shape (..., E)
-        Gradient of the output.
-    x : array_like, shape (..., D)
-        The input.
-    w : array_like, shape (D, E)
-        The weights.
+    grad : array_like, shape (..., E); gradient of the output
+    x : array_like, shape (..., D); the input
+    w : array_like, shape (D, E); the weights
 
     Returns
     -------
@@ -90,17 +87,13 @@ def embedding_backward(grad: ArrayLike, tokens: ArrayLike, vocab_size: int) -> N
 
     Parameters
     ----------
-    grad : array_like, shape (..., D)
-        Gradient of the looked-up vectors.
-    tokens : array_like of int, shape (...)
-        From 0 to V − 1.
-    vocab_size : int
-        V.
+    grad : array_like, shape (..., D); gradient of the looked-up vectors
+    tokens : array_like of int, shape (...); from 0 to V − 1
+    vocab_size : int; V
 
     Returns
     -------
-    ndarray, shape (V, D)
-        Zeros in the rows of tokens that do not occur.
+    ndarray, shape (V, D); zeros in the rows of tokens that do not occur
 
     Examples
     --------
@@ -134,10 +127,8 @@ def rotate_backward(
 
     Parameters
     ----------
-    grad : array_like, shape (..., L, K)
-        Gradient of the turned vectors.
-    positions : array_like, shape (L,) or broadcastable to (..., L)
-        Those of the forward pass.
+    grad : array_like, shape (..., L, K); gradient of the turned vectors
+    positions : array_like, shape (L,) or broadcastable to (..., L); those of the forward pass
     rope_base, inv_freq, layout, rotary_dim
         As in the forward pass.
 
@@ -169,17 +160,13 @@ def softmax_backward(grad: ArrayLike, weights: ArrayLike, axis: int = -1) -> NDA
 
     Parameters
     ----------
-    grad : array_like, shape (...)
-        Gradient of the weights, :math:`\bar p`.
-    weights : array_like, shape (...)
-        p, what `attention` returned.
-    axis : int
-        The axis along which the weights sum to 1.
+    grad : array_like, shape (...); gradient of the weights, :math:`\bar p`
+    weights : array_like, shape (...); p, what `attention` returned
+    axis : int; the axis along which the weights sum to 1
 
     Returns
     -------
-    ndarray, shape (...)
-        Sums to 0 along the axis: a constant added to the logits changes nothing.
+    ndarray, shape (...); sums to 0 along the axis: a constant added to the logits changes nothing
 
     References
     ----------
@@ -209,12 +196,9 @@ class AttentionGradients(NamedTuple):
     Attributes
     ----------
     query : (…, H, L, K) ndarray
-    key : (…, G, S, K) ndarray
-        The sum over the query heads that share the head.
-    value : (…, G, S, Kv) ndarray
-        Likewise.
-    bias : (…, H, L, S) ndarray
-        Of what was added to the scaled scores; 0 where the mask was False.
+    key : (…, G, S, K) ndarray; the sum over the query heads that share the head
+    value : (…, G, S, Kv) ndarray; likewise
+    bias : (…, H, L, S) ndarray; of what was added to the scaled scores; 0 where the mask was False
     """
 
     query: NDArray
@@ -243,16 +227,13 @@ def attention_backward(
 
     Parameters
     ----------
-    grad : (…, H, L, Kv) array_like
-        Gradient of the output.
+    grad : (…, H, L, Kv) array_like; gradient of the output
     query : (…, H, L, K) array_like
-    key : (…, G, S, K) array_like
-        H is a multiple of G; query head h reads key head h // (H // G).
+    key : (…, G, S, K) array_like; H is a multiple of G; query head h reads key head h // (H // G)
     value : (…, G, S, Kv) array_like
     weights : (…, H, L, S) array_like
         P, as `attention_weights` gives it for the mask, bias and scale of the forward pass.
-    scale : float, optional
-        That of the forward pass; 1/√K if not given.
+    scale : float, optional; that of the forward pass; 1/√K if not given
 
     Returns
     -------
@@ -368,16 +349,12 @@ def ffn_backward(
 
     Parameters
     ----------
-    grad : array_like, shape (..., D)
-        Gradient of the output.
-    x : array_like, shape (..., D)
-        The input.
+    grad : array_like, shape (..., D); gradient of the output
+    x : array_like, shape (..., D); the input
     w_in : array_like, shape (D, F)
     w_out : array_like, shape (F, D)
-    kind : str
-        A name in `DERIVATIVES`: which f.
-    hidden, activated : array_like, shape (..., F)
-        h and f(h), kept from the forward pass.
+    kind : str; A name in `DERIVATIVES`: which f
+    hidden, activated : array_like, shape (..., F); h and f(h), kept from the forward pass
 
     Returns
     -------
@@ -422,16 +399,12 @@ def glu_backward(
 
     Parameters
     ----------
-    grad : array_like, shape (..., D)
-        Gradient of the output.
-    x : array_like, shape (..., D)
-        The input.
+    grad : array_like, shape (..., D); gradient of the output
+    x : array_like, shape (..., D); the input
     w_gate, w_up : array_like, shape (D, F)
     w_down : array_like, shape (F, D)
-    kind : str
-        A name in `DERIVATIVES`, such as "swiglu": which f.
-    gate, activated, up : array_like, shape (..., F)
-        g, f(g) and u, kept from the forward pass.
+    kind : str; A name in `DERIVATIVES`, such as "swiglu": which f
+    gate, activated, up : array_like, shape (..., F); g, f(g) and u, kept from the forward pass
 
     Returns
     -------
@@ -496,14 +469,10 @@ def rms_norm_backward(
 
     Parameters
     ----------
-    grad : array_like, shape (..., D)
-        Gradient of the output.
-    x : array_like, shape (..., D)
-        The input.
-    weight : array_like, shape (D,), optional
-        The gain γ; ones if not given.
-    eps : float
-        ε > 0.
+    grad : array_like, shape (..., D); gradient of the output
+    x : array_like, shape (..., D); the input
+    weight : array_like, shape (D,), optional; the gain γ; ones if not given
+    eps : float; ε > 0
 
     Returns
     -------
@@ -540,19 +509,14 @@ def layer_norm_backward(
 
     Parameters
     ----------
-    grad : array_like, shape (..., D)
-        Gradient of the output.
-    x : array_like, shape (..., D)
-        The input.
-    weight : array_like, shape (D,), optional
-        The gain γ; ones if not given.
-    eps : float
-        ε > 0.
+    grad : array_like, shape (..., D); gradient of the output
+    x : array_like, shape (..., D); the input
+    weight : array_like, shape (D,), optional; the gain γ; ones if not given
+    eps : float; ε > 0
 
     Returns
     -------
-    grad_x : ndarray, shape (..., D)
-        Each row sums to 0, as a shift of x changes nothing.
+    grad_x : ndarray, shape (..., D); each row sums to 0, as a shift of x changes nothing
     grad_weight, grad_bias : ndarrays, shape (D,)
 
     References

@@ -34,15 +34,12 @@ def advance(
     Parameters
     ----------
     layer : DecoderLayer
-    x : (…, L, D) ndarray
-        The residual stream of the new tokens.
-    cache : KVCache
-        The layer's own.
+    x : (…, L, D) ndarray; the residual stream of the new tokens
+    cache : KVCache; the layer's own
     positions : (L,) or (…, L) ndarray
     valid : (…, L) ndarray of bool, optional
     inv_freq : (P,) array_like, optional
-    note : function (name, value), optional
-        All as in `layer_step`.
+    note : function (name, value), optional; all as in `layer_step`
 
     Returns
     -------
@@ -72,10 +69,8 @@ def position_ids(valid: ArrayLike, start: ArrayLike = 0.0) -> NDArray[np.float64
 
     Parameters
     ----------
-    valid : (…, L) array_like of bool
-        True for a real token, False for padding.
-    start : (…) array_like
-        The position of each row's first real token.
+    valid : (…, L) array_like of bool; True for a real token, False for padding
+    start : (…) array_like; the position of each row's first real token
 
     Returns
     -------
@@ -110,12 +105,9 @@ def layer_step(
 
     Parameters
     ----------
-    layer : DecoderLayer
-        The layer.
-    x : (…, L, D) array_like
-        The residual stream of the new tokens: the whole prompt, a chunk of it, or one token.
-    cache : KVCache
-        This layer's own; the new keys and values are appended to it.
+    layer : DecoderLayer; the layer
+    x : (…, L, D) array_like; the residual stream of the new tokens: the whole prompt, a chunk of it, or one token
+    cache : KVCache; this layer's own; the new keys and values are appended to it
     positions : (L,) or broadcastable to (…, L) array_like, optional
         The new tokens' absolute positions; by default they go on where each row of the cache stands.
     valid : (L,) or broadcastable to (…, L) array_like of bool, optional
@@ -127,8 +119,7 @@ def layer_step(
 
     Returns
     -------
-    (…, L, D) ndarray
-        The layer's output for the new tokens, in the dtype of `x`.
+    (…, L, D) ndarray; the layer's output for the new tokens, in the dtype of `x`
 
     Raises
     ------
@@ -168,19 +159,15 @@ def stack_step(
 
     Parameters
     ----------
-    layers : sequence of DecoderLayer
-        In order.
-    x : (…, L, D) array_like
-        The residual stream of the new tokens as it enters the first layer.
-    caches : sequence of KVCache
-        As many, all of one length.
+    layers : sequence of DecoderLayer; in order
+    x : (…, L, D) array_like; the residual stream of the new tokens as it enters the first layer
+    caches : sequence of KVCache; as many, all of one length
     positions, valid, inv_freq
-        As for `layer_step`, the same for all layers.
+        As for `layer_step`, the same for all layers
 
     Returns
     -------
-    (…, L, D) ndarray
-        The output of the last layer, in the dtype of `x`.
+    (…, L, D) ndarray; the output of the last layer, in the dtype of `x`
 
     Raises
     ------

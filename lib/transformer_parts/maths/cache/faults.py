@@ -43,16 +43,11 @@ class Chunk(NamedTuple):
 
     Attributes
     ----------
-    start : int
-        Tokens in the cache before, padding included.
-    length : int
-        New tokens.
-    pad : int
-        Padding at the left.
-    layer : int
-        Index of the layer.
-    n_kv_heads : int
-        G.
+    start : int; tokens in the cache before, padding included
+    length : int; new tokens
+    pad : int; padding at the left
+    layer : int; index of the layer
+    n_kv_heads : int; G
     """
 
     start: int
@@ -83,12 +78,9 @@ class Fault:
 
     Attributes
     ----------
-    place : callable
-        ``place(chunk)`` returns the positions by which the new queries and keys are turned.
-    again : bool
-        Turns the cached keys once more at every later step, and keeps the result.
-    sees_padding : bool
-        Lets everyone attend to the padding.
+    place : callable; ``place(chunk)`` returns the positions by which the new queries and keys are turned
+    again : bool; turns the cached keys once more at every later step, and keeps the result
+    sees_padding : bool; lets everyone attend to the padding
     scaling : {"none", "rotated", "unrotated", "left over"}
         Whether the base follows the length (dynamic scaling), with the keys cached after or before the rotation;
         "left over": it is that of a longer input before this one.
@@ -114,19 +106,14 @@ class Fault:
 
         Parameters
         ----------
-        length : int
-            Real tokens so far.
-        trained_length : int
-            L of dynamic scaling.
-        head_dim : int
-            K.
-        settings : mapping
-            The keywords without scaling.
+        length : int; real tokens so far
+        trained_length : int; L of dynamic scaling
+        head_dim : int; K
+        settings : mapping; the keywords without scaling
 
         Returns
         -------
-        dict
-            The same with the frequencies of that length as ``inv_freq``.
+        dict; the same with the frequencies of that length as ``inv_freq``
         """
         base, turned = settings.get("rope_base", 10000.0), settings.get("rotary_dim") or head_dim
         if self.scaling == "none":
@@ -173,16 +160,11 @@ class FaultyCache:
 
     Parameters
     ----------
-    fault : Fault
-        The way.
-    pad : int
-        Padding at the left of the prompt.
-    trained_length : int
-        L of dynamic scaling.
-    layer : int
-        Index of the layer.
-    settings : mapping
-        The keywords of `rope.rotate` in the right way.
+    fault : Fault; the way
+    pad : int; padding at the left of the prompt
+    trained_length : int; L of dynamic scaling
+    layer : int; index of the layer
+    settings : mapping; the keywords of `rope.rotate` in the right way
 
     Examples
     --------
@@ -212,18 +194,14 @@ class FaultyCache:
 
         Parameters
         ----------
-        query : (…, H, L, K) ndarray
-            Not yet turned, like `key`.
+        query : (…, H, L, K) ndarray; not yet turned, like `key`
         key, value : (…, G, L, K) ndarrays
 
         Returns
         -------
-        query : (…, H, L, K) ndarray
-            Turned.
-        keys, values : (…, G, S, K) ndarrays
-            All there are, the keys turned.
-        mask : (L, S) ndarray of bool
-            Who may attend to whom.
+        query : (…, H, L, K) ndarray; turned
+        keys, values : (…, G, S, K) ndarrays; all there are, the keys turned
+        mask : (L, S) ndarray of bool; who may attend to whom
         """
         start, length = len(self.kept), key.shape[-2]
         chunk = Chunk(start, length, self.pad, self.layer, key.shape[-3])
@@ -249,12 +227,9 @@ class Glance(NamedTuple):
 
     Attributes
     ----------
-    query : (H, K) ndarray
-        Its turned queries.
-    keys : (G, S, K) ndarray
-        The keys as they are read.
-    weights : (H, S) ndarray
-        Its attention weights.
+    query : (H, K) ndarray; its turned queries
+    keys : (G, S, K) ndarray; the keys as they are read
+    weights : (H, S) ndarray; its attention weights
     """
 
     query: NDArray
@@ -267,10 +242,8 @@ class Decoding(NamedTuple):
 
     Attributes
     ----------
-    outputs : (N + 1, D) ndarray
-        Output of the stack for the newest token.
-    glances : tuple of Glance
-        What that token compares itself with in the chosen layer.
+    outputs : (N + 1, D) ndarray; output of the stack for the newest token
+    glances : tuple of Glance; what that token compares itself with in the chosen layer
 
     Examples
     --------
@@ -286,8 +259,7 @@ class Decoding(NamedTuple):
 
         Parameters
         ----------
-        right : Decoding
-            What `whole` returns.
+        right : Decoding; what `whole` returns
 
         Returns
         -------
@@ -310,20 +282,14 @@ def decode(
 
     Parameters
     ----------
-    layers : sequence of DecoderLayer
-        The stack.
+    layers : sequence of DecoderLayer; the stack
     x : (T, D) array_like
         What enters the first layer: padding, prompt and the tokens decoded after it, whose number is N.
-    prompt : int
-        Tokens of the prompt, without its padding.
-    fault : str
-        A name in `FAULTS`.
-    pad : int
-        Padding before the prompt.
-    trained_length : int
-        L of dynamic scaling; read by its faults alone.
-    layer : int
-        The layer to glance at.
+    prompt : int; tokens of the prompt, without its padding
+    fault : str; A name in `FAULTS`
+    pad : int; padding before the prompt
+    trained_length : int; L of dynamic scaling; read by its faults alone
+    layer : int; the layer to glance at
 
     Returns
     -------
@@ -451,21 +417,16 @@ def head_run(
 
     Parameters
     ----------
-    query, key : (T, K) array_like
-        Of every token, not yet turned.
-    prompt : int
-        Tokens that come at once; the others come one by one.
+    query, key : (T, K) array_like; of every token, not yet turned
+    prompt : int; tokens that come at once; the others come one by one
     fault : str
         A name in `FAULTS`.  Where layers matter the head is of a layer after the first.
-    trained_length : int
-        L of dynamic scaling; read by its faults alone.
-    settings : mapping
-        Keywords of `rope.rotate`.
+    trained_length : int; L of dynamic scaling; read by its faults alone
+    settings : mapping; keywords of `rope.rotate`
 
     Returns
     -------
-    tuple of Glance
-        For the last token of the prompt and each token after it, with one head, H = G = 1.
+    tuple of Glance; for the last token of the prompt and each token after it, with one head, H = G = 1
 
     Examples
     --------
@@ -499,8 +460,7 @@ def head_whole(
     ----------
     query, key, prompt, settings
         As for `head_run`.
-    trained_length : int, optional
-        Let the base follow the length beyond it (dynamic scaling).
+    trained_length : int, optional; let the base follow the length beyond it (dynamic scaling)
 
     Returns
     -------
@@ -536,13 +496,11 @@ def misplaced(weights: NDArray, right: NDArray) -> NDArray:
 
     Parameters
     ----------
-    weights, right : (…, S) ndarrays
-        Attention weights; each row sums to 1.
+    weights, right : (…, S) ndarrays; attention weights; each row sums to 1
 
     Returns
     -------
-    (…) ndarray
-        From 0 (the same) to 1 (no token in common).
+    (…) ndarray; from 0 (the same) to 1 (no token in common)
 
     Examples
     --------

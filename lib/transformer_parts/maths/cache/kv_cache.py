@@ -26,10 +26,8 @@ class KVCache:
     ordered : bool
         Refuse positions that do not rise from token to token of a row (padding left out).  That is the rule when a
         text is decoded; a cache that drops or rearranges tokens turns it off.
-    capacity : int
-        Tokens to reserve at first.
-    max_tokens : int, optional
-        Never hold or reserve more.
+    capacity : int; tokens to reserve at first
+    max_tokens : int, optional; never hold or reserve more
     dtype : dtype, optional
         What keys and values are stored in, such as float16.  By default the dtype of the first key, and any other is
         refused.
@@ -121,10 +119,8 @@ class KVCache:
         key : (…, G, L, K) array_like
             Turned by `positions` if the cache is of rotated keys, as projected if not.  An empty cache takes any
             sizes; then all of them but L stay the same.
-        value : (…, G, L, Kv) array_like
-            As projected: values are never turned.
-        positions : (L,) or broadcastable to (…, L) array_like
-            The tokens' own absolute positions.
+        value : (…, G, L, Kv) array_like; as projected: values are never turned
+        positions : (L,) or broadcastable to (…, L) array_like; the tokens' own absolute positions
         valid : (L,) or broadcastable to (…, L) array_like of bool, optional
             False marks padding; all tokens are real if not given.
 
@@ -204,8 +200,7 @@ class KVCache:
 
         Parameters
         ----------
-        length : int
-            Tokens to keep.
+        length : int; tokens to keep
 
         Raises
         ------

@@ -21,10 +21,8 @@ def visible(sees: str, L: int) -> NDArray[np.bool_]:
 
     Parameters
     ----------
-    sees : str
-        One of `VISIBLE`.
-    L : int
-        How many tokens.
+    sees : str; one of `VISIBLE`
+    L : int; how many tokens
 
     Returns
     -------
@@ -49,14 +47,10 @@ def walk(weights: Mapping[str, NDArray], x: ArrayLike, config: StackConfig, *, s
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        Names and shapes as `layer_shapes` has them.
-    x : (…, L, D) array_like
-        The residual stream; positions are 0 … L−1.
-    config : StackConfig
-        `placement` "pre" or "post", no `qk_norm`.
-    sees : str
-        One of `VISIBLE`; the config's `causal` isn't read.
+    weights : mapping of str to ndarray; names and shapes as `layer_shapes` has them
+    x : (…, L, D) array_like; the residual stream; positions are 0 … L−1
+    config : StackConfig; `placement` "pre" or "post", no `qk_norm`
+    sees : str; one of `VISIBLE`; the config's `causal` isn't read
 
     Returns
     -------
@@ -109,13 +103,10 @@ def streams(
 
     Parameters
     ----------
-    layers : sequence of mappings of str to ndarray
-        The weights of each layer, as `walk` takes them.
+    layers : sequence of mappings of str to ndarray; the weights of each layer, as `walk` takes them
     x : (…, L, D) array_like
-    config : StackConfig
-        The kinds of parts; how many layers there are is decided by `layers`.
-    sees : str
-        Which keys a token may attend to, one of `VISIBLE`.
+    config : StackConfig; the kinds of parts; how many layers there are is decided by `layers`
+    sees : str; which keys a token may attend to, one of `VISIBLE`
 
     Returns
     -------
@@ -150,10 +141,8 @@ def spread(
     layers, config, sees
         As for `streams`.
     x : (L, D) array_like
-    token : int
-        t, the token that is changed.
-    change : (D,) array_like
-        c, what is added to it.
+    token : int; t, the token that is changed
+    change : (D,) array_like; c, what is added to it
 
     Returns
     -------
@@ -184,15 +173,12 @@ def leak(moved: ArrayLike, token: int) -> float:
 
     Parameters
     ----------
-    moved : (…, L, D) array_like
-        As `spread` returns it.
-    token : int
-        The token that was changed.
+    moved : (…, L, D) array_like; as `spread` returns it
+    token : int; the token that was changed
 
     Returns
     -------
-    float
-        0 too for token 0, which has none before it.
+    float; 0 too for token 0, which has none before it
 
     Examples
     --------

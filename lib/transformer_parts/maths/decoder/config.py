@@ -49,16 +49,11 @@ class StackConfig:
 
     Parameters
     ----------
-    vocab_size : int
-        V.
-    n_layers : int
-        How many decoder layers.
-    d_model : int
-        D, the width of the residual stream.
-    n_heads : int
-        H, query heads.
-    d_ff : int
-        F, hidden width of the feed-forward layer: of one of the two branches where it is gated.
+    vocab_size : int; V
+    n_layers : int; how many decoder layers
+    d_model : int; D, the width of the residual stream
+    n_heads : int; H, query heads
+    d_ff : int; F, hidden width of the feed-forward layer: of one of the two branches where it is gated
     n_kv_heads : int, optional
         G, key/value heads; divides H.  Default H.
     head_dim : int, optional
@@ -74,18 +69,12 @@ class StackConfig:
     inv_freq : tuple of float, optional
         RoPE's frequencies in radians per position, one for each pair of a head, instead of those of `rope_base`: the
         ones of `context_extension`, say.
-    layout : {"interleaved", "split"}
-        Which channels of a head make a pair that RoPE turns.
-    rotary_dim : int, optional
-        Turn only so many channels of a head.
-    scale : float, optional
-        Of the attention scores; 1/√K if not given.
-    qk_norm : bool
-        A norm of the same kind over each head's queries and keys, its gain shared by the heads, before RoPE.
-    tied : bool
-        The head is the embedding read the other way.
-    eps : float
-        ε of every norm.
+    layout : {"interleaved", "split"}; which channels of a head make a pair that RoPE turns
+    rotary_dim : int, optional; turn only so many channels of a head
+    scale : float, optional; of the attention scores; 1/√K if not given
+    qk_norm : bool; A norm of the same kind over each head's queries and keys, its gain shared by the heads, before RoPE
+    tied : bool; the head is the embedding read the other way
+    eps : float; ε of every norm
     causal : bool
         Whether a token sees itself and those before it alone.  Without the mask the loss can be made small by
         looking at the answer.
@@ -205,8 +194,7 @@ def shapes(config: StackConfig) -> dict[str, tuple[int, ...]]:
 
     Parameters
     ----------
-    config : StackConfig
-        Sizes and kinds.
+    config : StackConfig; sizes and kinds
 
     Returns
     -------
@@ -297,8 +285,7 @@ def parameter_counts(config: StackConfig) -> dict[str, int]:
 
     Parameters
     ----------
-    config : StackConfig
-        Sizes and kinds.
+    config : StackConfig; sizes and kinds
 
     Returns
     -------
@@ -328,20 +315,16 @@ def random_layer(
 
     Parameters
     ----------
-    config : StackConfig
-        Sizes and kinds.
-    std : float
-        Standard deviation.
+    config : StackConfig; sizes and kinds
+    std : float; standard deviation
     seed : int or numpy Generator
         A Generator draws the matrices one after the other.  With an integer each matrix has a stream of random
         numbers of its own, so that exchanging one part leaves the weights of all others as they were.
-    dtype : dtype
-        A floating one.
+    dtype : dtype; A floating one
 
     Returns
     -------
-    dict of str to ndarray
-        By the names of `layer_shapes`.
+    dict of str to ndarray; by the names of `layer_shapes`
 
     References
     ----------

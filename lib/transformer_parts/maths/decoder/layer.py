@@ -36,8 +36,7 @@ class Layer:
     ----------
     weights : mapping of str to ndarray
         Names and shapes as `config.layer_shapes` has them.  They are not checked.
-    config : StackConfig
-        Sizes and kinds.
+    config : StackConfig; sizes and kinds
 
     References
     ----------
@@ -66,16 +65,12 @@ class Layer:
 
         Parameters
         ----------
-        x : (…, L, D) ndarray
-            The residual stream.
-        positions : (L,) or (…, L) ndarray, optional
-            0 … L−1 if not given.
+        x : (…, L, D) ndarray; the residual stream
+        positions : (L,) or (…, L) ndarray, optional; 0 … L−1 if not given
         causal : bool, optional
             No token sees a later one.  The config's if not given.
-        mask : (…, H, L, L) ndarray of bool, optional
-            True = may attend.
-        note : function (name, value), optional
-            Called with each intermediate tensor, which it returns.
+        mask : (…, H, L, L) ndarray of bool, optional; True = may attend
+        note : function (name, value), optional; called with each intermediate tensor, which it returns
 
         Returns
         -------
@@ -95,11 +90,9 @@ class Layer:
 
         Parameters
         ----------
-        x : (…, L, D) ndarray
-            The residual stream, not yet normalised.
+        x : (…, L, D) ndarray; the residual stream, not yet normalised
         positions : (L,) or (…, L) ndarray, optional
-        note : function (name, value), optional
-            As in a call of the layer.
+        note : function (name, value), optional; as in a call of the layer
 
         Returns
         -------
@@ -140,10 +133,8 @@ class Layer:
 
         Parameters
         ----------
-        x : (…, L, D) ndarray
-            The residual stream.
-        query : (…, H, L, K) ndarray
-            Turned.
+        x : (…, L, D) ndarray; the residual stream
+        query : (…, H, L, K) ndarray; turned
         key, value : (…, G, S, K) ndarrays
             Turned keys, and values, of S ≥ L tokens of which the last L are those of the stream.
         causal, mask, note
@@ -207,10 +198,8 @@ class Layer:
 
         Parameters
         ----------
-        u : (…, L, D) ndarray
-            The residual stream after attention, not yet normalised.
-        note : function (name, value), optional
-            As in a call of the layer.
+        u : (…, L, D) ndarray; the residual stream after attention, not yet normalised
+        note : function (name, value), optional; as in a call of the layer
 
         Returns
         -------
@@ -253,8 +242,7 @@ class Layer:
         ----------
         name : str
         x : (…, D) ndarray
-        note : function, optional
-            Called with each intermediate tensor.
+        note : function, optional; called with each intermediate tensor
 
         Returns
         -------
@@ -307,28 +295,20 @@ class DecoderLayer(Layer):
 
     Parameters
     ----------
-    attn_norm, ffn_norm : (D,) array_like
-        Gains of the norms before attention and before the feed-forward layer.
-    w_q : (D, H·K) array_like
-        Column h·K + c makes channel c of head h; all weights multiply from the right, ``x @ w``.
+    attn_norm, ffn_norm : (D,) array_like; gains of the norms before attention and before the feed-forward layer
+    w_q : (D, H·K) array_like; column h·K + c makes channel c of head h; all weights multiply from the right, ``x @ w``
     w_k, w_v : (D, G·K) array_like
     w_o : (H·K, D) array_like
     w_gate, w_up : (D, F) array_like
     w_down : (F, D) array_like
-    n_heads, n_kv_heads : int
-        H and G; H is a multiple of G.
-    rope_base : float
-        Base of RoPE's frequencies.
+    n_heads, n_kv_heads : int; H and G; H is a multiple of G
+    rope_base : float; base of RoPE's frequencies
     layout : {"interleaved", "split"}
         Which channels of a head make a pair.  It must be the one that w_q and w_k were trained with.
-    rotary_dim : int, optional
-        Turn only so many channels of a head.
-    inv_freq : (P,) array_like, optional
-        Frequencies in radians per position, instead of those of `rope_base`.
-    scale : float, optional
-        Of the attention scores; 1/√K if not given.
-    eps : float
-        ε of both norms.
+    rotary_dim : int, optional; turn only so many channels of a head
+    inv_freq : (P,) array_like, optional; frequencies in radians per position, instead of those of `rope_base`
+    scale : float, optional; of the attention scores; 1/√K if not given
+    eps : float; ε of both norms
 
     Notes
     -----
@@ -418,20 +398,14 @@ class DecoderLayer(Layer):
 
         Parameters
         ----------
-        d_model, n_heads, d_ff : int
-            D, H and F.
-        n_kv_heads : int, optional
-            G; H if not given.
-        head_dim : int, optional
-            K; D/H if not given.
+        d_model, n_heads, d_ff : int; D, H and F
+        n_kv_heads : int, optional; G; H if not given
+        head_dim : int, optional; K; D/H if not given
         seed : int or numpy Generator
             The same integer gives the same layer.  All matrices are drawn one after the other from one stream.
-        std : float
-            Standard deviation of the weights.
-        dtype : dtype
-            A floating one; 16-bit draws are rounded, then widened to float32 as all 16-bit weights are.
-        **settings
-            `rope_base`, `layout` and the like.
+        std : float; standard deviation of the weights
+        dtype : dtype; A floating one; 16-bit draws are rounded, then widened to float32 as all 16-bit weights are
+        **settings; `rope_base`, `layout` and the like
 
         Returns
         -------
@@ -480,21 +454,16 @@ class DecoderLayer(Layer):
 
         Parameters
         ----------
-        x : (…, L, D) array_like
-            The residual stream.
+        x : (…, L, D) array_like; the residual stream
         positions : (L,) or broadcastable to (…, L) array_like, optional
             0 … L−1 if not given.  They turn queries and keys; who may see whom is decided by order alone.
-        causal : bool
-            No token sees a later one.
-        mask : array_like of bool, optional
-            Broadcasts to (…, H, L, L); True = may attend.
-        note : function (name, value), optional
-            Called with each intermediate tensor, which it returns.
+        causal : bool; no token sees a later one
+        mask : array_like of bool, optional; broadcasts to (…, H, L, L); True = may attend
+        note : function (name, value), optional; called with each intermediate tensor, which it returns
 
         Returns
         -------
-        (…, L, D) ndarray
-            In the dtype of `x` (integers: float64); 16-bit ones are computed in float32.
+        (…, L, D) ndarray; in the dtype of `x` (integers: float64); 16-bit ones are computed in float32
 
         Examples
         --------

@@ -42,8 +42,7 @@ class Tape(NamedTuple):
         The residual stream before the first layer, and after each: n_layers + 1 of them.
     layers : tuple of dict
         What `layer_gradients.layer_forward` kept of each layer: queries, keys, attention weights, gates.
-    output : (..., L, D) ndarray
-        What the head reads: the last stream, after the final norm where there is one.
+    output : (..., L, D) ndarray; what the head reads: the last stream, after the final norm where there is one
     """
 
     tokens: NDArray
@@ -57,10 +56,8 @@ class Gradients(NamedTuple):
 
     Attributes
     ----------
-    weights : dict of str to ndarray
-        The loss's gradient with respect to each parameter, by its name.
-    streams : tuple of (..., L, D) ndarrays
-        With respect to each of the tape's streams.
+    weights : dict of str to ndarray; the loss's gradient with respect to each parameter, by its name
+    streams : tuple of (..., L, D) ndarrays; with respect to each of the tape's streams
     """
 
     weights: dict[str, NDArray]
@@ -72,12 +69,9 @@ class Pass(NamedTuple):
 
     Attributes
     ----------
-    loss : float
-        Mean cross-entropy of the targets that count, in nats.
-    gradients : dict of str to ndarray
-        By the parameters' names.
-    tape : Tape
-        What the forward pass kept.
+    loss : float; mean cross-entropy of the targets that count, in nats
+    gradients : dict of str to ndarray; by the parameters' names
+    tape : Tape; what the forward pass kept
     stream_gradients : tuple of (..., L, D) ndarrays
         With respect to the residual stream before the first layer and after each.
     """
@@ -95,14 +89,10 @@ class LayerNumbers(NamedTuple):
     ----------
     activation_rms : (n_layers + 1,) ndarray
         Root mean square of the residual stream before the first layer and after each.
-    stream_gradient : (n_layers + 1,) ndarray
-        Norm of the loss's gradient with respect to each of these streams.
-    weight_gradient : (n_layers,) ndarray
-        Norm of the gradient of all parameters of a layer together.
-    largest_score : (n_layers,) ndarray
-        Largest size of an attention score that a query may attend to, after scaling.
-    entropy : (n_layers,) ndarray
-        Mean entropy of the attention weights over heads and queries, in nats.
+    stream_gradient : (n_layers + 1,) ndarray; norm of the loss's gradient with respect to each of these streams
+    weight_gradient : (n_layers,) ndarray; norm of the gradient of all parameters of a layer together
+    largest_score : (n_layers,) ndarray; largest size of an attention score that a query may attend to, after scaling
+    entropy : (n_layers,) ndarray; mean entropy of the attention weights over heads and queries, in nats
     """
 
     activation_rms: NDArray
@@ -124,17 +114,13 @@ def forward(weights: Weights, tokens: ArrayLike, config: StackConfig) -> tuple[N
     ----------
     weights : mapping of str to ndarray
         Of the names and shapes of `shapes`, all of one floating dtype of at least 32 bits.
-    tokens : array_like of int, shape (..., L)
-        From 0 to V − 1, at the positions 0 … L − 1.
-    config : StackConfig
-        Sizes and kinds.
+    tokens : array_like of int, shape (..., L); from 0 to V − 1, at the positions 0 … L − 1
+    config : StackConfig; sizes and kinds
 
     Returns
     -------
-    logits : ndarray, shape (..., L, V)
-        Those at position t see the tokens 0 … t.
-    tape : Tape
-        Every layer's tensors.
+    logits : ndarray, shape (..., L, V); those at position t see the tokens 0 … t
+    tape : Tape; every layer's tensors
 
     References
     ----------
@@ -171,19 +157,14 @@ def backward(grad: ArrayLike, weights: Weights, tape: Tape, config: StackConfig)
 
     Parameters
     ----------
-    grad : array_like, shape (..., L, V)
-        Gradient of the loss with respect to the logits.
-    weights : mapping of str to ndarray
-        Those of the forward pass.
-    tape : Tape
-        What it kept.
-    config : StackConfig
-        Sizes and kinds.
+    grad : array_like, shape (..., L, V); gradient of the loss with respect to the logits
+    weights : mapping of str to ndarray; those of the forward pass
+    tape : Tape; what it kept
+    config : StackConfig; sizes and kinds
 
     Returns
     -------
-    Gradients
-        A tied embedding's gradient is the sum of its two uses.
+    Gradients; A tied embedding's gradient is the sum of its two uses
 
     Examples
     --------
@@ -217,12 +198,10 @@ def loss(weights: Weights, tokens: ArrayLike, targets: ArrayLike, config: StackC
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        As for `forward`.
+    weights : mapping of str to ndarray; as for `forward`
     tokens, targets : array_like of int, shape (..., L)
         What is read, and what should be predicted at each position: the next token, or −1 where nothing counts.
-    config : StackConfig
-        Sizes and kinds.
+    config : StackConfig; sizes and kinds
 
     Returns
     -------
@@ -243,12 +222,9 @@ def loss_and_gradients(weights: Weights, tokens: ArrayLike, targets: ArrayLike, 
 
     Parameters
     ----------
-    weights : mapping of str to ndarray
-        As for `forward`.
-    tokens, targets : array_like of int, shape (..., L)
-        As for `loss`.
-    config : StackConfig
-        Sizes and kinds.
+    weights : mapping of str to ndarray; as for `forward`
+    tokens, targets : array_like of int, shape (..., L); as for `loss`
+    config : StackConfig; sizes and kinds
 
     Returns
     -------
@@ -272,13 +248,11 @@ def layer_numbers(found: Pass) -> LayerNumbers:
 
     Parameters
     ----------
-    found : Pass
-        What `loss_and_gradients` returned.
+    found : Pass; what `loss_and_gradients` returned
 
     Returns
     -------
-    LayerNumbers
-        In float64.
+    LayerNumbers; in float64
 
     Examples
     --------

@@ -40,18 +40,12 @@ class Step(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        What it is, such as "q" or "weights".
-    axes : str
-        Its axes in the letters of the package, such as "… H L K".
-    value : ndarray
-        The tensor; not to be written to, for later steps may share its memory.
-    uses : tuple of str
-        The names of the weights that are used in this step.
-    parameters : int
-        How many numbers these weights have.
-    flops : int
-        Operations of the step's matrix product, a multiplication and an addition counted as two; 0 without one.
+    name : str; what it is, such as "q" or "weights"
+    axes : str; its axes in the letters of the package, such as "… H L K"
+    value : ndarray; the tensor; not to be written to, for later steps may share its memory
+    uses : tuple of str; the names of the weights that are used in this step
+    parameters : int; how many numbers these weights have
+    flops : int; operations of the step's matrix product, a multiplication and an addition counted as two; 0 without one
     """
 
     name: str
