@@ -102,7 +102,7 @@ LOCALE := lib/transformer_parts/language/locale
 words: $(VENV)/.installed ## bring the catalogues of words up to date and compile them; LANGUAGE=de begins one
 	@mkdir -p $(LOCALE)
 	$(BIN)/pybabel -q extract --no-default-keywords -k _ -k plural:1,2 -c Translators: --add-location file \
-	  --project transformer-parts -o $(LOCALE)/transformer_parts.pot lib/transformer_parts
+	  -F babel.cfg --project transformer-parts -o $(LOCALE)/transformer_parts.pot lib/transformer_parts tools
 ifdef LANGUAGE
 	test -e $(LOCALE)/$(LANGUAGE) || \
 	  $(BIN)/pybabel -q init -D transformer_parts -i $(LOCALE)/transformer_parts.pot -d $(LOCALE) -l $(LANGUAGE)

@@ -139,7 +139,8 @@ class RopeHeads(Panel[HeadCurve]):
     def _name(self, token: int) -> str:
         if token == MEAN:
             return _("mean of all")
-        return _("{token} at {place}", token=f"“{self.excerpt.token_texts[token].strip()}”", place=token)
+        shown = f"“{self.excerpt.token_texts[token].strip()}”"
+        return _("{token} at {place}", token=shown, place=token)
 
     def rows(self, data):
         spread = f"{number(data.mean_here, 4)} ± {number(data.deviation_here, 4)}"
