@@ -179,7 +179,7 @@ def test_branches_are_placed_by_the_formulas_of_norm_placement(rng, placement):
             "sandwich": (norm_placement.sandwich_norm, (norm, outer)),
             "deepnorm": (norm_placement.deep_norm, (norm, config.alpha)),
         }[placement]
-        got = layer._add(name, x, branch(layer.read(name, x, pass_on)), pass_on)
+        got = layer._add(name, x, branch(layer._read(name, x, pass_on)), pass_on)
         assert_array_equal(got, formula(x, branch, *arguments))
 
 

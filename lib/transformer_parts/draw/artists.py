@@ -79,7 +79,9 @@ class NumberMarks(PathCollection):
         axes.add_collection(self, autolim=False)
 
     def set_numbers(self, numbers: ArrayLike, places: ArrayLike) -> None:
-        """Show `numbers`, shape (N,), at `places`, shape (N, 2)."""
+        """Show `numbers`, shape (N,), at `places`, shape (N, 2); there are marks for 0 … count − 1."""
+        if any(not 0 <= number < len(self._shapes) for number in numbers):
+            raise ValueError(f"numbers: got {list(numbers)}, want 0 to {len(self._shapes) - 1}")
         self.set_paths([self._shapes[number] for number in numbers])
         self.set_offsets(places)
 

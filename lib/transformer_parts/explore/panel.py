@@ -222,6 +222,8 @@ class Panel(ViewComponent[Data]):
         return [self.translate(name) for name in names]
 
     def _make_player(self, slider: widgets.IntSlider) -> widgets.Play:
+        if not isinstance(slider, widgets.IntSlider):
+            raise ValueError(f"play: got {self.play}, want the name of a slider over whole numbers")
         play = widgets.Play(
             value=slider.value, min=slider.min, max=slider.max, step=slider.step, interval=self.play_interval
         )

@@ -1,7 +1,7 @@
 """The drills there are, in the order of the page."""
 
 from transformer_parts.learn.drills.budget import LAYER, MODEL, WIDTH
-from transformer_parts.learn.drills.context import NTK, POSITION_INTERPOLATION, YARN
+from transformer_parts.learn.drills.context_extension import NTK, POSITION_INTERPOLATION, YARN
 from transformer_parts.learn.drills.cost import CACHE, FLOPS
 from transformer_parts.learn.drills.drill import Drill
 from transformer_parts.learn.drills.norms import GRADIENT, LAYER_NORM, RMS_NORM, SWIGLU

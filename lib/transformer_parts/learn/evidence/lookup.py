@@ -1,4 +1,4 @@
-"""Numbers for the texts of the bank: each entry names a function here or in ``evidence_*``, which computes them.
+"""Numbers for the texts of the bank: each entry names a function of this package, which computes them.
 
 A function takes nothing and returns a mapping of names to numbers.  Those of claims return ``holds`` as well, computed
 from the numbers and not from what the file says.
@@ -8,7 +8,16 @@ import re
 from collections.abc import Callable, Mapping
 from numbers import Number
 
-from transformer_parts.learn.evidence import budget, cache, context, feedforward, norms, positions, rope, training
+from transformer_parts.learn.evidence import (
+    budget,
+    cache,
+    context_extension,
+    feedforward,
+    norms,
+    positions,
+    rope,
+    training,
+)
 from transformer_parts.maths import require
 
 Evidence = Callable[[], Mapping[str, Number]]
@@ -17,7 +26,7 @@ MODULES = (
     positions,
     rope,
     cache,
-    context,
+    context_extension,
     norms,
     feedforward,
     budget,
