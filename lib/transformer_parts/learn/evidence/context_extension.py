@@ -35,6 +35,7 @@ def angles_beyond_training() -> dict[str, float]:
     turns = twice.seen / (2 * np.pi)
     beyond = np.flatnonzero(twice.beyond)
     return {
+        "enough": _lowest_base(4096),
         "complete": int(twice.complete.sum()),
         "incomplete": int((~twice.complete).sum()),
         "first_turns": float(turns[0]),
@@ -45,6 +46,13 @@ def angles_beyond_training() -> dict[str, float]:
         "ntk_worst": float(ntk.excess[~ntk.complete].max()),
         "holds": bool((beyond < 32).all()),
     }
+
+
+def _lowest_base(length: int) -> float:
+    """Return the base from which on the score of q = k, 128 equal channels, is nowhere negative up to a length."""
+    bases, ones = np.logspace(4, 7, 61), np.ones(128)
+    lowest = [rope.scores_by_offset(ones, ones, -np.arange(length), rope_base=base).min() for base in bases]
+    return float(bases[np.flatnonzero(np.array(lowest) < 0)[-1] + 1])
 
 
 def pi_blurs_neighbours() -> dict[str, float]:
@@ -179,13 +187,29 @@ def bfloat16_positions() -> dict[str, float]:
     off = angle_errors([4095], _theta(), "bfloat16", rounded="frequencies")[0]
     rounded = precision.round_to(np.array([256.0, 257.0]), "bfloat16").astype(float)
     distinct = len(np.unique(precision.round_to(np.arange(4096), "bfloat16")))
-    return {
+    return _rounded_at_the_end() | {
         "distinct": distinct,
         "p256": float(rounded[0]),
         "p257": float(rounded[1]),
         "worst": float(off.max()),
         "pairs_off": int((off > 1).sum()),
         "holds": distinct == 4096,
+    }
+
+
+def _rounded_at_the_end() -> dict[str, float]:
+    """Measure how far scores of random content are off if sines and cosines alone are rounded to bfloat16."""
+    query, key = np.random.default_rng(8).standard_normal((2, 1000, 128)).view(complex)
+
+    def scores(first: int, *, rounded: bool) -> np.ndarray:
+        turns = np.exp(1j * np.multiply.outer([first, first - 10], _theta()))
+        if rounded:
+            turns = precision.round_to(turns.real, "bfloat16") + 1j * precision.round_to(turns.imag, "bfloat16")
+        return ((query * turns[0]).conj() * (key * turns[1])).real.sum(axis=1) / np.sqrt(128)
+
+    return {
+        name: float(np.sqrt(np.mean((scores(first, rounded=True) - scores(first, rounded=False)) ** 2)))
+        for name, first in (("late", 4095), ("early", 20))
     }
 
 
