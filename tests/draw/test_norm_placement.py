@@ -65,7 +65,8 @@ def test_means_bands_and_slopes():
 
 def test_a_run_with_warm_up_and_one_without():
     def run(factor):
-        return Run(factor * np.array([[3.0, 2.0], [3.2, 1.0]]), factor * np.ones(7), factor * np.full(6, 0.1))
+        losses = np.array([[3.0, 2.0], [3.2, 1.0], *[[3.1, 1.5]] * 3])
+        return Run(factor * losses, factor * np.ones(7), factor * np.full(6, 0.1))
 
     view = PlacementRunsView().update(WarmAndCold(run(1.0), run(1.1), every=10, step=10, warmup_steps=50, chance=2.77))
     assert_array_equal(view.means[0].get_xydata(), [[5, 3.1], [15, 1.5]])

@@ -180,7 +180,7 @@ class PlacementRunsView(View[WarmAndCold]):
     """Above the loss; in the middle the stream's RMS, below each layer's gradient, both at the marked step."""
 
     size = (680, 520)
-    n_seeds, n_steps = 2, 160
+    n_seeds, n_steps = 5, 160
     rms = (0.0, 8.0)
     gradient = (1e-3, 10.0)
 

@@ -29,7 +29,7 @@ PLAN = Plan(
 SEGMENT = (3, 6)
 RATES = (3e-3, 1e-2)
 WARMUPS = (0, 50)
-RUN_SEEDS = (0, 1)
+RUN_SEEDS = (0, 1, 2, 3, 4)
 #: Steps between two measurements of the numbers by layer; the loss is averaged over as many.
 EVERY = 10
 
