@@ -107,7 +107,7 @@ class Task:
 
 NAME = "stability"
 STEPS = 200
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1, 2, 3, 4)
 #: The number of steps that a point of every series covers.
 EVERY = 4
 QUANTILES = (0.1, 0.5, 0.9)

@@ -49,7 +49,7 @@ class RunsView(View[Runs]):
     """
 
     size = (680, 460)
-    most = 3
+    most = 5
 
     def build(self) -> None:
         self.loss_axes = self._axes(0.575, r"$\mathcal{L}$")

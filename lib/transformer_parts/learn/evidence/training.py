@@ -8,6 +8,7 @@ from transformer_parts.maths.decoder import DecoderLayer, StackConfig, loss_and_
 from transformer_parts.maths.decoder.stack import layer_numbers
 from transformer_parts.maths.initialization import initial_weights, residual_factor
 from transformer_parts.maths.stability import grown_attention, logit_bound
+from transformer_parts.maths.training import AdamW
 
 __all__ = [
     "causal_mask_of_a_step",
@@ -89,31 +90,43 @@ def causality_of_a_layer() -> dict[str, float]:
     }
 
 
-def _gradient_of_w_down(placement: str, n_layers: int) -> tuple[float, float]:
-    """Return the norm of the gradient of w_down in the first and the last layer, at initialisation (Xavier)."""
-    config = StackConfig(
-        vocab_size=64, n_layers=n_layers, d_model=64, n_heads=4, d_ff=176, placement=placement, tied=False
-    )
-    weights = initial_weights(config, scheme="xavier", std=1.0, residual_scaling=False, seed=0)
+def _gradients_of_w_down(placement: str, seed: int) -> tuple[float, float]:
+    """Return the norm of the gradient of w_down in the first and the last of 24 layers, at initialisation (Xavier)."""
+    config = StackConfig(vocab_size=64, n_layers=24, d_model=64, n_heads=4, d_ff=176, placement=placement, tied=False)
+    weights = initial_weights(config, scheme="xavier", std=1.0, residual_scaling=False, seed=seed)
     weights["head"] = weights["head"] / np.sqrt(config.d_model)  # logits of size 1
-    tokens = np.random.default_rng(0).integers(0, 64, (4, 33))
+    tokens = np.random.default_rng(seed).integers(0, 64, (4, 17))
     gradients = loss_and_gradients(weights, tokens[:, :-1], tokens[:, 1:], config).gradients
-    first, last = (float(np.linalg.norm(gradients[f"layers.{i}.w_down"])) for i in (0, n_layers - 1))
+    first, last = (float(np.linalg.norm(gradients[f"layers.{i}.w_down"])) for i in (0, config.n_layers - 1))
     return first, last
 
 
 def gradients_by_depth() -> dict[str, float]:
-    """Run stacks of 6 and 24 layers forward and backward at initialisation, Pre and Post."""
+    """Run stacks of 24 layers forward and backward at initialisation, Pre and Post, from five seeds."""
     numbers = {}
     for placement in ("pre", "post"):
-        for n_layers in (6, 24):
-            first, last = _gradient_of_w_down(placement, n_layers)
-            numbers |= {f"{placement}_first_{n_layers}": first, f"{placement}_last_{n_layers}": last}
-    numbers |= {
-        "pre_fall": numbers["pre_last_6"] / numbers["pre_last_24"],
-        "last_ratio": numbers["post_last_24"] / numbers["pre_last_24"],
-    }
-    return numbers | {"holds": numbers["post_first_24"] < 0.1 * numbers["post_last_24"]}
+        ends = np.array([_gradients_of_w_down(placement, seed) for seed in range(5)])
+        for end, norms in zip(("first", "last"), ends.T, strict=True):
+            name = f"{placement}_{end}"
+            numbers |= {name: float(np.median(norms)), f"{name}_low": norms.min(), f"{name}_high": norms.max()}
+    numbers |= {"last_ratio": numbers["post_last"] / numbers["pre_last"], "root_l": 24**0.5}
+    return numbers | {"holds": numbers["post_first"] < 0.1 * numbers["post_last"]}
+
+
+def _longest_steps_of_adam() -> dict[str, float]:
+    """Return, for two values of beta_2, Adam's longest step when gradients grow 100 times after 2000 quiet steps.
+
+    Beside it the bound for a lone spike; both in learning rates.
+    """
+    numbers = {}
+    for name, second in (("999", 0.999), ("95", 0.95)):
+        adam = AdamW({"w": np.zeros(1)}, betas=(0.9, second), weight_decay=0.0)
+        places = [0.0]
+        for step in range(2040):
+            adam.step({"w": np.array([1.0 if step < 2000 else 100.0])}, learning_rate=1.0)
+            places.append(adam.weights["w"].item())
+        numbers |= {f"spike_{name}": 0.1 / (1 - second) ** 0.5, f"stale_{name}": -np.diff(places).min()}
+    return numbers
 
 
 def residual_scaling_at_the_start() -> dict[str, float]:
@@ -192,12 +205,13 @@ def clipping_keeps_the_direction() -> dict[str, float]:
 def what_goes_first() -> dict[str, float]:
     """Put together the numbers that tell which part of a model is in trouble."""
     grown, depth = logits_grow_with_the_square(), gradients_by_depth()
-    return {
+    return _longest_steps_of_adam() | {
         "times": grown["times"],
         "entropy_1": grown["entropy_1"],
         "entropy_8": grown["entropy_8"],
         "entropy_normed": grown["entropy_normed"],
         "bound": grown["bound"],
         "last_ratio": depth["last_ratio"],
+        "root_l": depth["root_l"],
         "holds": depth["last_ratio"] < 1,
     }
