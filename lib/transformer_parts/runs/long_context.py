@@ -1,4 +1,4 @@
-"""Loss by position over 16,384 tokens of a book, for a model trained to 8,192, by method of context extension.
+"""Loss by position over 16,384 tokens of a book, for a model configured for 8,192, by method of context extension.
 
 ``python -m transformer_parts.runs.long_context`` reads the package of `long_text` and the weights of
 `models.weights` in the folder ``weights``.  One pass over 16,384 tokens takes minutes: the file is rewritten after
@@ -28,7 +28,7 @@ from transformer_parts.runs import long_text, recorded
 NAME = "long_context"
 LENGTH = 16384
 BLOCK = 1024
-#: "restarted" is the model as trained that forgets everything every trained length.
+#: "restarted" is the model as trained that forgets everything every 8,192 tokens, the length of its configuration.
 METHODS = ("plain", "yarn", "ntk_aware", "dynamic_ntk", "position_interpolation", "restarted")
 
 
@@ -77,13 +77,18 @@ def method_losses(model: SmolLM2, method: str, token_ids: ArrayLike) -> NDArray[
     if method == "dynamic_ntk":
         hidden = hidden_dynamic(model, token_ids)
     elif method == "restarted":
-        # The last token of a window is the first of the next, so that each token is predicted once.
-        starts = range(0, len(token_ids) - 1, trained)
-        windows = [token_ids[start : start + trained + 1] for start in starts]
-        return np.concatenate([token_losses(model, model.hidden(ids[:-1]), ids) for ids in windows])
+        return restarted_losses(model, token_ids, trained)
     else:
         hidden = with_rope(model, scaled_rope(method, model.sizes, len(token_ids))).hidden(token_ids)
     return token_losses(model, hidden, token_ids)
+
+
+def restarted_losses(model: SmolLM2, token_ids: ArrayLike, window: int) -> NDArray[np.float64]:
+    """Return the loss of each token but the first, in nats, for a model that forgets everything every `window`."""
+    # The last token of a window is the first of the next, so that each token is predicted once.
+    token_ids = np.asarray(token_ids)
+    windows = [token_ids[start : start + window + 1] for start in range(0, len(token_ids) - 1, window)]
+    return np.concatenate([token_losses(model, model.hidden(ids[:-1]), ids) for ids in windows])
 
 
 def by_block(losses: ArrayLike, block: int = BLOCK) -> NDArray[np.float64]:

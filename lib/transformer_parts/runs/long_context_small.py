@@ -25,7 +25,7 @@ TRAINED = 64
 LENGTHS = (64, 128, 256, 512)
 TUNED = 256
 STEPS, TUNING_STEPS = 700, 120
-SEEDS = (0, 1, 2, 3)
+SEEDS = (0, 1, 2, 3, 4)
 
 Weights = Mapping[str, NDArray]
 

@@ -28,7 +28,7 @@ class LongContextLoss(Panel[LossByPosition]):
 
     alt = _(
         "The mean loss of each block of 1,024 positions of a long text. Blue dots: the chosen method; black: the one it"
-        " is held against; thin grey: the other methods. The ground is grey beyond the trained length of 8,192."
+        " is held against; thin grey: the other methods. The ground is grey beyond the configured length of 8,192."
     )
     presets = MappingProxyType(
         {

@@ -32,7 +32,7 @@ class LongContextRetrieval(Panel[Retrieval]):
     alt = _(
         "Left: the log-probability of a digit of each hidden number against its depth in the text; blue dots as"
         " trained, red squares by YaRN, hollow where another number of the text is likelier. Right: the means against"
-        " the length of the text, grey beyond the trained length, and dashed those of the other numbers in the right"
+        " the length of the text, grey beyond the configured length, and dashed those of the other numbers in the right"
         " one's place. The dotted line is guessing a digit."
     )
     presets = MappingProxyType(
