@@ -127,18 +127,7 @@ class Picture(widgets.Image):
 class ViewComponent(Component, ABC, Generic[Data]):
     """A component with controls beside one view and a table of numbers; picture and table show the same data.
 
-    Attributes
-    ----------
-    controls : dict of str to ipywidgets.Widget
-        The controls by name.
-    view : View
-        What draws the picture.
-    picture : ipywidgets.Image
-        The picture.
-    readout : ipywidgets.HTML
-        The table of numbers.
-    shown : Data
-        What picture and table show.
+    `controls` has the controls by name, `shown` the data that picture and `readout`, the table, show.
     """
 
     def __init_subclass__(cls, **options):

@@ -57,8 +57,7 @@ ROTATE = Exercise(
             _with_angle(lambda p, theta, base, d: p**2 * theta),
             _(
                 "Your angle grows with the square of the position; it is position times frequency, so that differences"
-                " of"
-                " positions become differences of angles."
+                " of positions become differences of angles."
             ),
         ),
         Mistake(
@@ -137,8 +136,7 @@ SCORE = Exercise(
             _score_with(lambda m, n, t: 0, lambda m, n, t: 0),
             _(
                 "Positions make no difference in your score: nothing was turned, or both by the same angle. Query and"
-                " key"
-                " stand at m and at n."
+                " key stand at m and at n."
             ),
         ),
         Mistake(
@@ -194,8 +192,7 @@ ATTEND = Exercise(
             lambda q, k, v, f: _attend(q, k, v, f, turn=(True, True, True)),
             _(
                 "You turned the values too. Positions belong to the comparison of query and key; the values are mixed"
-                " as"
-                " they are."
+                " as they are."
             ),
         ),
         Mistake(

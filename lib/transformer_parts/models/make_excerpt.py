@@ -27,10 +27,9 @@ from transformer_parts.models.weights import GGUFFile
 COMMAND = "python -m transformer_parts.models.make_excerpt"
 # Written for this project.  It says some things twice, so that heads which look for an earlier occurrence show.
 TEXT = (
-    "The clock over the station door had stopped at ten past four, so the guard sent a boy to the harbour to read "
-    "the time from the tower. The boy ran back and said that the tower clock had stopped as well, at ten past "
-    "four, and that everyone in the harbour was waiting for someone from the station to come and tell them the "
-    "time."
+    "The clock over the station door had stopped at ten past four, so the guard sent a boy to the harbour to read the"
+    " time from the tower. The boy ran back and said that the tower clock had stopped as well, at ten past four, and"
+    " that everyone in the harbour was waiting for someone from the station to come and tell them the time."
 )
 QK_LAYERS = (1, 11, 16, 17)
 GATE_LAYERS = (11, 16, 29)

@@ -153,9 +153,8 @@ YARN = Drill(
         "factor": int(rng.choice([4, 8, 16])),
     },
     task=lambda theta, length, factor: _(
-        "A pair has the frequency $\\theta={theta}$; the model was trained on {length:,} positions and is"
-        " extended by $s={factor}$. Give YaRN's new frequency by the paper's ramp, from $\\alpha=1$ to"
-        " $\\beta=32$ rotations.",
+        "A pair has the frequency $\\theta={theta}$; the model was trained on {length:,} positions and is extended by"
+        " $s={factor}$. Give YaRN's new frequency by the paper's ramp, from $\\alpha=1$ to $\\beta=32$ rotations.",
         theta=theta,
         length=length,
         factor=factor,

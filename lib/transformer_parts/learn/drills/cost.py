@@ -42,9 +42,8 @@ CACHE = Drill(
     kind="bytes",
     draw=_cache_sizes,
     task=lambda layers, heads, groups, head_dim, tokens: _(
-        "A decoder of {layers} layers with {heads} query heads and {kv_heads} of {head_dim}"
-        " channels caches in 16 bits. How many bytes does its cache need for {tokens:,} tokens? (Units"
-        " such as GiB may be used.)",
+        "A decoder of {layers} layers with {heads} query heads and {kv_heads} of {head_dim} channels caches in 16"
+        " bits. How many bytes does its cache need for {tokens:,} tokens? (Units such as GiB may be used.)",
         layers=layers,
         heads=heads,
         kv_heads=kv_heads(groups),
@@ -117,10 +116,9 @@ FLOPS = Drill(
     kind="flops",
     draw=_flops_sizes,
     task=lambda d, heads, groups, f, layers, vocabulary, context: _(
-        "A decoder of {layers} layers: $d={d}$, {heads} query heads of {head_dim} channels, {kv_heads},"
-        " SwiGLU of width {f}, vocabulary {vocabulary:,}, head tied. How many"
-        " floating-point operations does one token's forward pass cost with {context:,} tokens in the"
-        " cache, itself included? (Matrix products alone.)",
+        "A decoder of {layers} layers: $d={d}$, {heads} query heads of {head_dim} channels, {kv_heads}, SwiGLU of"
+        " width {f}, vocabulary {vocabulary:,}, head tied. How many floating-point operations does one token's forward"
+        " pass cost with {context:,} tokens in the cache, itself included? (Matrix products alone.)",
         layers=layers,
         d=d,
         heads=heads,

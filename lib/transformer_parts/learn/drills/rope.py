@@ -104,9 +104,8 @@ SCORE = Drill(
         | dict(zip(("m", "n"), map(int, rng.choice(np.arange(1, 40), 2, replace=False)), strict=True))
     ),
     task=lambda q, k, m, n: _(
-        "A head of 4 channels, base 10000, neighbouring channels paired: $\\theta=(1,\\,0.01)$. Query"
-        " $q={q}$ at position {m}, key $k={k}$ at position {n}. Give the score, divided by"
-        " $\\sqrt{{d_h}}$.",
+        "A head of 4 channels, base 10000, neighbouring channels paired: $\\theta=(1,\\,0.01)$. Query $q={q}$ at"
+        " position {m}, key $k={k}$ at position {n}. Give the score, divided by $\\sqrt{{d_h}}$.",
         q=_vector(q),
         m=m,
         k=_vector(k),
@@ -115,8 +114,7 @@ SCORE = Drill(
     answer=lambda q, k, m, n: float(rope.scores_by_offset(q, k, [n - m])[0]),
     working=lambda q, k, m, n: _(
         "Turn the key alone by the offset {offset}: its pairs by {offset} rad and {slow} rad. Inner products of the"
-        " pairs"
-        " {first} and {second}; their sum divided by 2",
+        " pairs {first} and {second}; their sum divided by 2",
         offset=_printed(n - m),
         slow=_printed((n - m) / 100),
         first=_printed(_score([*q[:2], 0, 0], k, (n - m, 0), 1), ".4f"),
