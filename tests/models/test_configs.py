@@ -1,5 +1,6 @@
 """configs: every published total against an independent count, and against what the publication tells."""
 
+import hashlib
 import importlib.util
 import json
 from pathlib import Path
@@ -144,6 +145,8 @@ def test_what_is_left_out_has_its_meaning(rewrite):
         ({"rope_scaling_type": RopeScalingType.YARN}, r"llama\.rope\.scaling\.type: got 'yarn', want 'none'"),
         ({"feed_forward_length": 63}, r"blk\.0\.ffn_gate\.weight: got shape \(64, 42\), want \(63, 42\)"),
         ({"head_count_kv": 3}, r"blk\.0\.attn_k\.weight: got shape \(20, 42\), want \(30, 42\)"),
+        ({"block_count": 2**32 - 1}, r"llama\.block_count: got 4294967295, but the file has 20 tensors"),
+        ({"context_length": 0}, r"llama\.context_length: got 0, want an integer"),
         ({"block_count": 3}, r"got no tensor 'blk\.2\.attn_norm\.weight'"),
         ({"block_count": 1}, r"got a tensor 'blk\.1\.attn_k\.weight', want a Llama without"),
         ({"layer_norm_rms_eps": 0.0}, r"layer 0 of changed\.gguf: eps: got 0"),
@@ -175,6 +178,8 @@ def test_a_weight_that_is_not_finite_is_refused(rewrite, tiny):
 def test_the_published_lists():
     """48 pairs; searched in steps of 0.05 and 0.01, never falling, and the long ones beyond s = 32."""
     short, long = np.array(phi3.SHORT), np.array(phi3.LONG)
+    lists = json.dumps([phi3.SHORT, phi3.LONG]).encode()
+    assert hashlib.sha256(lists).hexdigest() == "534b330a4fd32bba8c8387a4f24b3b8386b5c0cda98deb48d7e9309d60030548"
     assert short.shape == long.shape == (phi3.HEAD_DIM // 2,)
     assert (np.diff(short) >= 0).all()
     assert (np.diff(long) >= 0).all()
