@@ -54,7 +54,8 @@ def read_package(path: str | Path) -> LongText:
     except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError, UnicodeDecodeError) as error:
         if isinstance(error, FileNotFoundError):
             raise
-        raise require.refusal("path", f"{path} ({str(error).partition(chr(10))[0]})", "a whole package debian-handbook") from error
+        reason = str(error).partition("\n")[0]
+        raise require.refusal("path", f"{path} ({reason})", "a whole package debian-handbook") from error
     if FIRST_PAGE not in pages:
         raise require.refusal("path", f"{path} without {FOLDER}{FIRST_PAGE}", "the package debian-handbook")
     text = join_pages(pages, FIRST_PAGE)
