@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from gguf import RopeScalingType
 
 from transformer_parts.explore.budget import NOTES
-from transformer_parts.maths.budget import count, llama_d_ff
+from transformer_parts.maths.budget import count, formulas, llama_d_ff
 from transformer_parts.maths.context_extension import longrope
 from transformer_parts.models import configs as phi3
 from transformer_parts.models.configs import PUBLISHED, LlamaSizes, llama_sizes
@@ -25,6 +26,7 @@ TOLD_OTHERWISE = {
     "GPT-2 XL": "1542M",
     "Llama 2 70B": "70B",  # 69.0
     "Llama 3 70B": "70B",  # 70.6
+    "Phi-2": "2.7B",  # 2.78
     "Qwen2.5 7B": "7.61B",  # 7.616
     "Gemma 2B": "2B",  # 2.5 with the embedding
 }
@@ -84,6 +86,19 @@ def test_the_published_rule_gives_the_published_width(name):
     config, rule = PUBLISHED[name].config, PUBLISHED[name].width_rule
     width = llama_d_ff(config.d_model, multiple_of=rule.multiple_of, multiplier=rule.multiplier)
     assert width.d_ff == config.d_ff
+
+
+def test_a_bias_of_the_head_is_counted():
+    """Phi-2 has 2,779,683,840 parameters, as the index of its released weights says."""
+    config = PUBLISHED["Phi-2"].config
+    assert count(config).total == 2_779_683_840
+    assert count(config).total - count(replace(config, head_bias=False)).total == config.vocab_size == 51_200
+    assert "51,200" in NOTES["Phi-2"]
+    tied = replace(config, tied=True)
+    assert (count(tied).model.head, formulas(tied)["head"]) == (51_200, "51200")
+    assert formulas(config)["head"] == "51200·2560 + 51200"
+    layers = replace(config, vocab_size=0)
+    assert (count(layers).model.head, formulas(layers)["head"]) == (0, "0")
 
 
 def test_counts_in_notes_are_the_counts():

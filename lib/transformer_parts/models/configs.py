@@ -113,6 +113,24 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             source="arXiv:2310.06825, table 1",
             told="7B",
         ),
+        "Phi-2": Published(
+            config=DecoderConfig(
+                d_model=2560,
+                n_layers=32,
+                n_heads=32,
+                d_ff=10240,
+                vocab_size=51200,
+                ffn="mlp",
+                norm="layer",
+                norms_per_layer=1,
+                qkv_bias=True,
+                output_bias=True,
+                ffn_bias=True,
+                head_bias=True,
+            ),
+            source="config.json and model card of microsoft/phi-2",
+            told="2.7B",
+        ),
         "Qwen2.5 7B": Published(
             config=DecoderConfig(
                 d_model=3584,
