@@ -99,3 +99,28 @@ def test_the_lock_has_every_package_by_its_hashes_and_within_its_range():
     locked = dict(re.match(r"([\w.-]+)==([^\s;]+)", entry).groups() for entry in entries)
     for name, (_, line) in ranges().items():
         assert Requirement(line).specifier.contains(locked[name]), name
+
+
+# Modules that reach other machines, or start programs that could.
+NETWORK = {"asyncio", "ftplib", "http", "smtplib", "socket", "ssl", "subprocess", "urllib", "webbrowser", "xmlrpc"}
+# The one command that downloads: pip, when a reader asks for the real model's weights.
+DOWNLOADS = {("subprocess", "lib/transformer_parts/models/weights.py")}
+
+
+def test_nothing_but_the_command_for_the_weights_reaches_the_network():
+    found = set()
+    for path in sorted((REPOSITORY / "lib").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            place = path.relative_to(REPOSITORY).as_posix()
+            found |= {(name.split(".")[0], place) for name in names if name.split(".")[0] in NETWORK}
+    assert found == DOWNLOADS
+
+
+def test_the_front_end_asks_no_server():
+    asking = re.compile(r"\bfetch\(|XMLHttpRequest|WebSocket|EventSource|sendBeacon|\bimport\(|[\"'`]https?:")
+    files = [*(REPOSITORY / "lib").rglob("*.js"), *(REPOSITORY / "lib").rglob("*.css")]
+    assert files
+    found = {f"{file.name}: {hit}" for file in files for hit in asking.findall(file.read_text("utf-8"))}
+    assert found == set()
