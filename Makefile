@@ -4,23 +4,32 @@
 
 PYTHON ?= python3
 VENV := .venv
+LOWEST := .venv-lowest
 BIN := $(VENV)/bin
 START := notebooks/en/00_start_here.ipynb
 # The superuser of a container may start JupyterLab; nobody else needs the flag.
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
-.PHONY: help lab test test-everything test-fast size oracles chromium model weights bench bench-browser bench-model \
-  notebooks stills site words excerpt lint clean
+.PHONY: help lab test test-everything test-fast test-lowest lock size oracles chromium model weights bench bench-browser bench-model \
+  notebooks stills site page words excerpt lint clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## */make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
-$(VENV)/.installed: requirements.txt pyproject.toml
+# CI installs what requirements.lock names, by its hashes; everybody else the newest of each range.
+ifdef CI
+INSTALL := --require-hashes --only-binary :all: -r requirements.lock
+else
+INSTALL := -r requirements.txt
+endif
+
+$(VENV)/.installed: requirements.txt requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version 2>&1). Name another by PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -r requirements.txt
+	$(BIN)/python -m pip install --quiet $(INSTALL)
+	$(if $(CI),$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .)
 	@# JupyterLab asks every newcomer whether to fetch news; here nothing is fetched, so it need not ask.
 	$(BIN)/jupyter labextension disable --level=sys_prefix @jupyterlab/apputils-extension:announcements
 	@touch $@
@@ -55,6 +64,22 @@ test-everything: test ## run the tests and leave nothing out, before a release
 
 test-fast: $(VENV)/.installed ## run the tests without notebooks, browser, and what goes through all explorers
 	$(WORKERS) --dist worksteal -m "not browser and not sweep" --ignore tests/notebooks
+
+$(LOWEST)/.installed: requirements-lowest.txt requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --upgrade pip
+	$(LOWEST)/bin/python -m pip install --quiet -r requirements.txt -c requirements-lowest.txt
+	@touch $@
+
+test-lowest: $(LOWEST)/.installed ## run the tests of numbers and explorers with the lowest versions that are declared
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n auto --dist worksteal $(TESTS) \
+	  -m "not browser" tests/maths tests/models tests/runs tests/learn tests/explore tests/draw
+
+# The packages themselves, and what they need, for every platform and Python; the package itself is installed beside.
+lock: $(VENV)/.installed ## write requirements.lock again, within the ranges; LOCK_ARGS=--upgrade takes the newest
+	$(BIN)/python -m pip install --quiet uv
+	grep -v '^-e' requirements.txt | $(BIN)/uv pip compile --quiet --universal --python-version 3.11.5 --generate-hashes \
+	  --no-annotate --custom-compile-command "make lock" --extra model pyproject.toml - -o requirements.lock $(LOCK_ARGS)
 
 size: $(VENV)/.installed ## count lines of code by room, without docstrings, comments and blank lines
 	$(BIN)/python tools/size.py
@@ -97,6 +122,10 @@ model: $(VENV)/.installed ## fetch the real model's weights (90 MB) into weights
 site: $(VENV)/.installed ## build site/: every notebook as a page that needs no kernel and no network
 	$(BIN)/python tools/make_site.py
 
+page: $(VENV)/.installed ## write one notebook as a single file: make page NAME=04_rope writes pages/04_rope.html
+	@test -e "notebooks/en/$(NAME).ipynb" || { echo "NAME: got '$(NAME)', want a notebook: make page NAME=04_rope"; exit 1; }
+	$(BIN)/python tools/make_site.py --one-file --out pages notebooks/en/$(NAME).ipynb
+
 # `make words LANGUAGE=de` begins a language; without it the catalogues that exist are brought up to date.
 LOCALE := lib/transformer_parts/language/locale
 words: $(VENV)/.installed ## bring the catalogues of words up to date and compile them; LANGUAGE=de begins one
@@ -123,4 +152,4 @@ lint: $(VENV)/.installed ## format and check the code
 	$(BIN)/oxlint --deny-warnings lib/transformer_parts/explore/front
 
 clean: ## remove the virtual environment and everything generated
-	rm -rf $(VENV) site screenshots bench-results .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) site pages screenshots bench-results .pytest_cache .ruff_cache

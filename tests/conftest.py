@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # A failing assert in what test files share says its values, as those in test files do.
 pytest.register_assert_rewrite("panel_table")
 
+# Written by hand, once, with packages that not every machine has; no tests are in them.
+collect_ignore_glob = ["*/make_golden_*.py"]
+
 
 # ---------------------------------------------------------------- what is alike is sampled
 

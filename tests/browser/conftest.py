@@ -6,12 +6,13 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import lab
 import pytest
 from explorer_page import ExplorerOnPage, Log, Place, places
 from ipywidgets import Widget
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Request, expect
 from sampling import Sample
 
 from transformer_parts.explore.panel import Panel
@@ -101,6 +102,13 @@ class Desk:
         self.browser, self.site = browser, site
         self.context: BrowserContext | None = None
         self.notebook, self.has_run = "", False
+        self.elsewhere: list[str] = []
+
+    def _note(self, request: Request) -> None:
+        """Note a request to another host than the server's."""
+        address = urlsplit(request.url)
+        if address.scheme not in ("data", "blob") and address.netloc != urlsplit(self.site.address).netloc:
+            self.elsewhere.append(request.url)
 
     def open(self, notebook: str, *, trusted: bool = False) -> tuple[Page, Log]:
         """Return the page of a notebook as it is when nothing has run."""
@@ -111,6 +119,7 @@ class Desk:
         self.context = self.browser.new_context(viewport=WIDE)
         page = self.context.new_page()
         self.opened = page, Log(page)
+        page.on("request", self._note)
         lab.open_notebook(page, self.site.address, notebook)
         self.notebook = notebook
         return self.opened
@@ -136,6 +145,7 @@ def desk(chromium, site) -> Iterator[Desk]:
     desk = Desk(chromium, site)
     yield desk
     desk.clear()
+    assert desk.elsewhere == [], "something leaves the machine"
 
 
 @pytest.fixture(scope="session", params=NOTEBOOKS, ids=lambda path: Path(path).stem)

@@ -13,6 +13,7 @@ from matplotlib.path import Path
 
 from transformer_parts.draw import recorded_image
 from transformer_parts.draw.recording import Drawings, Numbered, Recorder, Recording
+from transformer_parts.draw.settings import drawing
 from transformer_parts.draw.svg_path import STEPS, path_data
 from transformer_parts.explore.rope import RopePlane
 
@@ -48,6 +49,28 @@ def test_a_frame_has_the_background_and_each_moving_artist(plane):
     # The background stays, and something moves.
     assert moved[0][0] == moved[1][0]
     assert moved[0][1:] != moved[1][1:]
+
+
+def test_a_text_is_recorded_where_the_pixels_have_it():
+    """Glyph by glyph, or by matplotlib 3.10 as one outline."""
+    drawings = Drawings()
+    recorder = Recorder(200, 100, 100, drawings)
+    figure = Figure(figsize=(2, 1), dpi=100)
+    for words in ("a word", "$x^2$ and"):
+        with drawing():
+            text = figure.text(0.25, 0.5, words, size=20)
+            text.draw(recorder)
+            box = text.get_window_extent(recorder)
+        number = recorder.take()
+        marks = list(drawings.parts)[number]
+        corners = []
+        for outline, _style, *places in marks:
+            numbers = re.sub("[a-z]", " ", list(drawings.paths)[outline]).replace("-", " -").split()
+            start = [int(number) for number in numbers[:2]]  # where the outline begins
+            corners += [(start[0] + x, start[1] + y) for x, y in zip(places[::2], places[1::2], strict=True)]
+        x, y = np.array(corners).T / STEPS
+        assert box.x0 - 3 < x.min() <= x.max() < box.x1 + 3
+        assert 100 - box.y1 - 3 < y.min() <= y.max() < 100 - box.y0 + 3
 
 
 def test_a_new_background_is_recorded_when_the_view_asks_for_one(plane):

@@ -1,6 +1,7 @@
 """The committed stills are what the explorers show when they begin."""
 
 import io
+import re
 import zlib
 from pathlib import Path
 
@@ -17,6 +18,14 @@ PROJECT = Path(__file__).parents[2]
 # Root mean square of the differences of pixels, of 255 levels.  The same matplotlib draws the same pixels; another
 # processor may round an edge differently.  One changed number in a picture makes a difference ten times as large.
 TOLERANCE = 1.0
+
+
+LOCK = (PROJECT / "requirements.lock").read_text("utf-8")
+LOCKED = re.search(r"^matplotlib==(\S+)", LOCK, re.MULTILINE)[1]
+of_the_locked_version = pytest.mark.skipif(
+    matplotlib.__version__ != LOCKED,
+    reason=f"stills are compared with the matplotlib of requirements.lock, {LOCKED}; here is {matplotlib.__version__}",
+)
 
 
 def pixels(png: bytes) -> np.ndarray:
@@ -59,6 +68,7 @@ def committed(panel):
     return pixels((PROJECT / panel.still).read_bytes())
 
 
+@of_the_locked_version
 def test_still_is_the_panel_as_it_begins(panel, committed, tmp_path):
     now = drawn(panel)
     assert now.shape == committed.shape
@@ -68,12 +78,14 @@ def test_still_is_the_panel_as_it_begins(panel, committed, tmp_path):
     assert found <= TOLERANCE, f"`make stills` draws {panel.still} differently; see {tmp_path}/difference.png"
 
 
+@of_the_locked_version
 @pytest.mark.parametrize("kind", LIVE_RUNS, ids=lambda kind: kind.__name__)
 def test_still_is_the_live_run_before_it_is_started(kind):
     committed = pixels((PROJECT / kind.still).read_bytes())
     assert difference(pixels(stills.still(kind())), committed) <= TOLERANCE
 
 
+@of_the_locked_version
 def test_tolerance_tells_presets_from_the_beginning(panel, committed):
     """Of all presets at least one is another picture than the first, and differs from it by far more than allowed."""
 

@@ -18,6 +18,7 @@ from transformer_parts.explore.interview import (
 )
 from transformer_parts.explore.interview import cards as cards_module
 from transformer_parts.learn.drills import DRILLS
+from transformer_parts.learn.interview import Bank
 from transformer_parts.learn.interview_files import load_bank
 from transformer_parts.learn.ratings import RATINGS, Ratings
 
@@ -223,9 +224,9 @@ def test_no_clock_runs_without_a_question(cards):
 
 
 def test_what_is_wrong_with_the_file_is_told_as_it_is(ratings_file):
-    ratings_file.write_text("null")
+    ratings_file.write_text('{"version": 1, "cards": null}')
     cards = QuestionCards()
-    assert "TypeError: 'NoneType' object" in cards.status.value
+    assert "AttributeError: 'NoneType' object" in cards.status.value
     cards.say("a < b")
     assert "a &lt; b" in cards.status.value
 
@@ -239,13 +240,37 @@ def test_a_broken_file_of_ratings_is_told_and_kept(ratings_file):
     assert ratings_file.with_name("ratings.json.unreadable-1").read_text() == "{"
 
 
-def test_a_file_that_cannot_be_written_is_told(tmp_path, logged):
+def test_a_rating_that_cannot_be_written_holds_and_the_next_question_comes(tmp_path, monkeypatch):
     (tmp_path / "taken").write_text("")
+    monkeypatch.setattr(cards_module, "monotonic", iter(range(0, 100, 10)).__next__)
     cards = QuestionCards(ratings=Ratings(tmp_path / "taken" / "ratings.json"))
-    cards.rate["good"].click()
-    assert isinstance(cards.error, OSError)
-    assert 'role="alert"' in cards.status.value
-    logged.clear()
+    asked = []
+    for told in (False, False):  # it was said when the cards were made, and is not said again
+        asked.append(cards.question.id)
+        press(cards, cards.rate["good"])
+        assert cards.question.id not in asked
+        assert cards.ratings.recall(asked[-1]) is not None
+        assert "Noted" in cards.status.value
+        assert ("TRANSFORMER_PARTS_RATINGS" in cards.status.value) == told
+
+
+def test_a_disk_that_fills_up_is_named_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(cards_module, "monotonic", iter(range(0, 100, 10)).__next__)
+    cards = QuestionCards(ratings=Ratings(tmp_path / "ratings.json"))
+    (tmp_path / "ratings.json").mkdir()
+    for told in (True, False):
+        press(cards, cards.rate["good"])
+        assert ("TRANSFORMER_PARTS_RATINGS" in cards.status.value) == told
+    assert "Errno" not in cards.status.value
+
+
+@pytest.mark.parametrize("kind", [QuestionCards, MockSheet, ClaimRound])
+def test_an_empty_bank_gives_a_sentence_and_nothing_to_press(kind):
+    sheet = kind(bank=Bank((), ()))
+    parts = [part.value for part in every(sheet.widget) if isinstance(part, widgets.HTML | widgets.HTMLMath)]
+    assert any("No question has" in text or "There are no" in text for text in parts)
+    first = {QuestionCards: "next", MockSheet: "start", ClaimRound: "true"}[kind]
+    assert getattr(sheet, first).disabled
 
 
 def test_the_clock_stops_when_an_answer_is_shown(cards):

@@ -154,6 +154,9 @@ def test_a_small_file_is_read(tmp_path):
     [
         ('topic = "Positions"\n', "", "t.toml, topic: got nothing, want text"),
         ("short =", "short", "t.toml: got .*, want TOML"),
+        ("short =", f"deep = {'[' * 100_000}\nshort =", "t.toml: got .*, want TOML"),
+        ("short =", f"long = 1{'0' * 5000}\nshort =", "t.toml: got .*, want TOML"),
+        ('level = "core"', f"level = 1{'0' * 400}", "level: got 10+, want text"),
         ('level = "core"', 'level = "hard"', r"question 1 \(a\), level: got 'hard', want .*core"),
         ('short = "So."\n', "", r"t.toml, question 1 \(a\), short: got nothing, want text"),
         ('short = "So."', 'short = " "', r"short: got ' ', want text"),

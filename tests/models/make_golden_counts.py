@@ -53,6 +53,18 @@ MODELS = {
     "Llama 3 8B": _llama(**_LLAMA_3_8B),
     "Llama 3 70B": _llama(**_LLAMA_70B, vocab_size=128256),
     "Mistral 7B": ("Mistral", {**_LLAMA_3_8B, "vocab_size": 32000, "tie_word_embeddings": False}),
+    "Phi-2": (
+        "Phi",
+        {
+            "hidden_size": 2560,
+            "intermediate_size": 10240,
+            "num_hidden_layers": 32,
+            "num_attention_heads": 32,
+            "num_key_value_heads": 32,
+            "vocab_size": 51200,
+            "tie_word_embeddings": False,
+        },
+    ),
     "Qwen2.5 7B": (
         "Qwen2",
         {

@@ -1,7 +1,9 @@
 """configs: every published total against an independent count, and against what the publication tells."""
 
+import hashlib
 import importlib.util
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from gguf import RopeScalingType
 
 from transformer_parts.explore.budget import NOTES
-from transformer_parts.maths.budget import count, llama_d_ff
+from transformer_parts.maths.budget import count, formulas, llama_d_ff
 from transformer_parts.maths.context_extension import longrope
 from transformer_parts.models import configs as phi3
 from transformer_parts.models.configs import PUBLISHED, LlamaSizes, llama_sizes
@@ -24,6 +26,7 @@ TOLD_OTHERWISE = {
     "GPT-2 XL": "1542M",
     "Llama 2 70B": "70B",  # 69.0
     "Llama 3 70B": "70B",  # 70.6
+    "Phi-2": "2.7B",  # 2.78
     "Qwen2.5 7B": "7.61B",  # 7.616
     "Gemma 2B": "2B",  # 2.5 with the embedding
 }
@@ -85,6 +88,19 @@ def test_the_published_rule_gives_the_published_width(name):
     assert width.d_ff == config.d_ff
 
 
+def test_a_bias_of_the_head_is_counted():
+    """Phi-2 has 2,779,683,840 parameters, as the index of its released weights says."""
+    config = PUBLISHED["Phi-2"].config
+    assert count(config).total == 2_779_683_840
+    assert count(config).total - count(replace(config, head_bias=False)).total == config.vocab_size == 51_200
+    assert "51,200" in NOTES["Phi-2"]
+    tied = replace(config, tied=True)
+    assert (count(tied).model.head, formulas(tied)["head"]) == (51_200, "51200")
+    assert formulas(config)["head"] == "51200·2560 + 51200"
+    layers = replace(config, vocab_size=0)
+    assert (count(layers).model.head, formulas(layers)["head"]) == (0, "0")
+
+
 def test_counts_in_notes_are_the_counts():
     assert "124M" in NOTES["GPT-2 small"]
     assert as_told(GOLDEN["GPT-2 small"]["total"], "0M") == "124M"
@@ -144,6 +160,8 @@ def test_what_is_left_out_has_its_meaning(rewrite):
         ({"rope_scaling_type": RopeScalingType.YARN}, r"llama\.rope\.scaling\.type: got 'yarn', want 'none'"),
         ({"feed_forward_length": 63}, r"blk\.0\.ffn_gate\.weight: got shape \(64, 42\), want \(63, 42\)"),
         ({"head_count_kv": 3}, r"blk\.0\.attn_k\.weight: got shape \(20, 42\), want \(30, 42\)"),
+        ({"block_count": 2**32 - 1}, r"llama\.block_count: got 4294967295, but the file has 20 tensors"),
+        ({"context_length": 0}, r"llama\.context_length: got 0, want an integer"),
         ({"block_count": 3}, r"got no tensor 'blk\.2\.attn_norm\.weight'"),
         ({"block_count": 1}, r"got a tensor 'blk\.1\.attn_k\.weight', want a Llama without"),
         ({"layer_norm_rms_eps": 0.0}, r"layer 0 of changed\.gguf: eps: got 0"),
@@ -175,6 +193,8 @@ def test_a_weight_that_is_not_finite_is_refused(rewrite, tiny):
 def test_the_published_lists():
     """48 pairs; searched in steps of 0.05 and 0.01, never falling, and the long ones beyond s = 32."""
     short, long = np.array(phi3.SHORT), np.array(phi3.LONG)
+    lists = json.dumps([phi3.SHORT, phi3.LONG]).encode()
+    assert hashlib.sha256(lists).hexdigest() == "534b330a4fd32bba8c8387a4f24b3b8386b5c0cda98deb48d7e9309d60030548"
     assert short.shape == long.shape == (phi3.HEAD_DIM // 2,)
     assert (np.diff(short) >= 0).all()
     assert (np.diff(long) >= 0).all()

@@ -16,6 +16,7 @@ from transformer_parts.maths.attention import attention_weights, scores
 from transformer_parts.models import excerpt as excerpt_module
 from transformer_parts.models import make_excerpt, weights
 from transformer_parts.models.excerpt import ARRAYS_NAME, LICENSE_NAME, PROVENANCE_NAME, load_excerpt
+from transformer_parts.models.notes import sealed
 from transformer_parts.models.smollm2 import load_model
 from transformer_parts.models.weights import GGUFFile
 
@@ -285,10 +286,10 @@ def test_damaged_provenance_is_refused(copy):
     path = copy / PROVENANCE_NAME
     notes = json.loads(path.read_text(encoding="utf-8"))
     path.write_text("{", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"smollm2_excerpt\.json: got no JSON"):
+    with pytest.raises(ValueError, match=r"smollm2_excerpt\.json: got a damaged file"):
         load_excerpt(copy)
     del notes["settings"]
-    path.write_text(json.dumps(notes), encoding="utf-8")
+    path.write_text(sealed(json.dumps(notes)), encoding="utf-8")
     with pytest.raises(ValueError, match="got no 'settings'"):
         load_excerpt(copy)
 
@@ -303,7 +304,7 @@ def test_a_pickle_is_never_opened(copy):
     np.savez(copy / ARRAYS_NAME, token_ids=np.array([{"not": "a number"}], dtype=object))
     notes = json.loads((copy / PROVENANCE_NAME).read_text(encoding="utf-8"))
     notes["provenance"]["excerpt_sha256"] = hashlib.sha256((copy / ARRAYS_NAME).read_bytes()).hexdigest()
-    (copy / PROVENANCE_NAME).write_text(json.dumps(notes), encoding="utf-8")
+    (copy / PROVENANCE_NAME).write_text(sealed(json.dumps(notes)), encoding="utf-8")
     with pytest.raises(ValueError, match="allow_pickle=False"):
         load_excerpt(copy)
 

@@ -8,6 +8,7 @@ import pytest
 
 from transformer_parts.models import make_rope_layout, rope_layout, weights
 from transformer_parts.models.excerpt import load_excerpt
+from transformer_parts.models.notes import sealed
 from transformer_parts.models.smollm2 import load_model
 from transformer_parts.models.weights import GGUFFile
 
@@ -106,10 +107,12 @@ def test_first_window_of_the_real_model(real_path, report):
         assert loss == pytest.approx(report.loss[reading], abs=2e-3)
 
 
-@pytest.mark.parametrize("damage", ["not json", "[]", "{}", '{"loss": {}, "divergence": 3}'])
+@pytest.mark.parametrize(
+    "damage", ["not json", "[]", "{}", '{"loss": {}, "divergence": 3}', sealed('{"loss": {}, "divergence": 3}')]
+)
 def test_a_damaged_report_is_refused(tmp_path, damage):
     (tmp_path / rope_layout.REPORT_NAME).write_text(damage)
-    with pytest.raises(ValueError, match="got a damaged report"):
+    with pytest.raises(ValueError, match="got a damaged file"):
         rope_layout.load_report(tmp_path)
 
 
@@ -122,5 +125,5 @@ def test_loading_again_gives_a_new_report(report, tmp_path):
     assert rope_layout.load_report() == report
     assert rope_layout.load_report() is not report
     text = json.dumps({"loss": {}, "divergence": {}, "kept": {}, "windows": 1, "continuations": {}, "provenance": {}})
-    (tmp_path / rope_layout.REPORT_NAME).write_text(text)
+    (tmp_path / rope_layout.REPORT_NAME).write_text(sealed(text))
     assert rope_layout.load_report(tmp_path).windows == 1

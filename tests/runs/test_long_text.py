@@ -60,3 +60,10 @@ def test_other_files_are_refused(tmp_path):
         read_package(package(tmp_path / "y.deb", {}, member="else.tar.xz"))
     with pytest.raises(ValueError, match=r"path: got .*index\.html, want the package debian-handbook"):
         read_package(package(tmp_path / "z.deb", {"other.html": page("")}))
+    damaged = package(tmp_path / "z.deb", {"index.html": page("<p>text</p>" * 500)})
+    whole = damaged.read_bytes()
+    at = whole.index(b"\xfd7zXZ")
+    for data in (whole[:-150], whole[: at + 40] + bytes(40) + whole[at + 80 :], whole[:at] + bytes(len(whole) - at)):
+        damaged.write_bytes(data)
+        with pytest.raises(ValueError, match=r"path: got .*want a whole package debian-handbook"):
+            read_package(damaged)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from transformer_parts.models.notes import sealed
 from transformer_parts.runs import recorded
 
 ARGUMENTS = {"seeds": [3, 5], "learning_rate": 1e-3, "kinds": ["a", "b"], "clip": None, "quick": False}
@@ -80,11 +81,31 @@ def test_what_cannot_be_kept_is_refused_and_nothing_is_written(tmp_path, series,
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"name": "made"}', '{"name": 1, "series": {}'])
+HUGE = f'{{"name": 1, "command": "", "arguments": {{}}, "series": {{"x": [1{"0" * 400}]}}, "provenance": {{}}}}'
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"name": "made"}', '{"name": 1, "series": {}', "[" * 100_000, HUGE, sealed(HUGE)]
+)
 def test_a_damaged_file_is_refused_with_the_command_that_writes_it(tmp_path, text):
     (tmp_path / "made.json").write_text(text)
     with pytest.raises(ValueError, match=re.escape("python -m transformer_parts.runs.made")):
         recorded.load("made", tmp_path)
+
+
+@pytest.mark.parametrize(("was", "now"), [("4.15888", "4.15889"), ("0.25", "0.52"), ('"a"', '"c"'), ("3.25", "NaN")])
+def test_an_edited_number_or_argument_is_refused(path, was, now):
+    text = path.read_text("utf-8")
+    assert text.count(was) == 1
+    path.write_text(text.replace(was, now), "utf-8")
+    with pytest.raises(ValueError, match=r"got a damaged file \(SHA-256"):
+        recorded.load("made", path.parent)
+
+
+def test_another_layout_of_the_same_numbers_is_no_damage(path):
+    entries = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(dict(reversed(entries.items()))), "utf-8")
+    assert recorded.load("made", path.parent).series["last"] == 0.25
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from mimetypes import guess_type
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from make_site import build
 from playwright.sync_api import Page, expect
+from publish.folder import POLICY, apart, write
 from publish.index import index
 from publish.notebook_page import links
 from publish.recorded_panel import Limits
@@ -24,7 +26,7 @@ def built(tmp_path_factory) -> Callable[[str], Path]:
     def built(stem: str) -> Path:
         file = out / f"{stem}.html"
         if stem == "index":
-            file.write_text(index(NOTEBOOKS), "utf-8")
+            write(apart(index(NOTEBOOKS), stem), out)
         else:
             build(next(path for path in NOTEBOOKS if path.stem == stem), pages, out, LIMITS)
         return file
@@ -32,18 +34,29 @@ def built(tmp_path_factory) -> Callable[[str], Path]:
     return cache(built)
 
 
+#: The server of the site, which is nowhere: what it would send comes from the folder.
+HOST = "site.invalid"
+
+
 @pytest.fixture
-def page(chromium) -> Iterator[Page]:
+def page(chromium, built) -> Iterator[Page]:
+    """A page of a browser that has no network but the site's server, which sends the strict policy."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     wrong: list[str] = []
 
     def only_files(route):
-        if urlsplit(route.request.url).scheme not in ("file", "data", "blob"):
+        address = urlsplit(route.request.url)
+        if address.hostname == HOST:
+            file = built("04_rope").parent / address.path.lstrip("/")
+            kind = guess_type(file.name)[0] or "application/octet-stream"
+            headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"}
+            route.fulfill(path=file, headers=headers | {"Content-Type": f"{kind}; charset=utf-8"})
+        elif address.scheme in ("file", "data", "blob"):
+            route.continue_()
+        else:
             wrong.append(f"asks for {route.request.url}")
             route.abort()
-        else:
-            route.continue_()
 
     page.route("**/*", only_files)
     page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
@@ -55,10 +68,10 @@ def page(chromium) -> Iterator[Page]:
 
 @pytest.fixture
 def open_page(built, page):
-    """Open a page by its stem, and wait until its explorers are alive."""
+    """Open a page of the site by its stem, or a page from its file, and wait until its explorers are alive."""
 
-    def open_page(stem: str) -> Page:
-        page.goto(built(stem).as_uri())
+    def open_page(stem: str | Path) -> Page:
+        page.goto(f"http://{HOST}/{built(stem).name}" if isinstance(stem, str) else stem.as_uri())
         for explorer in page.locator(".explorer").all():
             explorer.scroll_into_view_if_needed()
             expect(explorer).to_have_attribute("data-ready", "", timeout=20_000)

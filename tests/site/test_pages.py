@@ -1,4 +1,4 @@
-"""The pages in a browser, from files and with the network blocked."""
+"""The pages in a browser, from a server with a strict policy or from files, and with all other hosts blocked."""
 
 import base64
 import io
@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import make_site
 import nbformat
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from publish.recorded_panel import options
 from transformer_parts.explore.catalogue import PANELS
 
 pytestmark = pytest.mark.browser
+
+LOADED = r"""<(?:script|img|link|iframe|source)[^>]*?(?:src|href)=["']([^"']{0,40})"""
 
 PROJECT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted(p for p in (PROJECT / "notebooks" / "en").glob("*.ipynb"))
@@ -45,11 +48,48 @@ def apart(a: np.ndarray, b: np.ndarray) -> float:
 def test_a_page_is_bounded_and_asks_for_nothing(built, open_page, stem):
     html = built(stem).read_text("utf-8")
     assert len(html.encode()) <= MOST_BYTES
-    loaded = re.findall(r"""<(?:script|img|link|iframe|source)[^>]*?(?:src|href)=["']([^"']{0,40})""", html)
-    loaded += re.findall(r"url\(([^)]{0,40})", html)
+    loaded = re.findall(LOADED, html)
+    assert loaded
+    beside = {"fonts", "scripts", "styles"}
+    assert {address.partition("/")[0] for address in loaded if not address.startswith("data:")} <= beside
+    assert all((built(stem).parent / address).is_file() for address in loaded if not address.startswith("data:"))
+    # Nothing in the page that the policy forbids; it is also sent with the page.
+    assert re.findall(r"<style|<script(?![^>]* src=)|<[^<>]* (?:style|on[a-z]+)=|javascript:", html) == []
+    open_page(stem)
+
+
+@pytest.mark.parametrize("stem", ["04_rope", "17_interview"])
+def test_a_page_of_the_site_works_from_its_file(built, open_page, stem):
+    page = open_page(built(stem))
+    assert page.evaluate("() => getComputedStyle(document.body).margin") == "0px"
+    assert page.locator("[data-sheet] .filters:visible").count() == (stem == "17_interview")
+
+
+def test_a_page_in_one_file_asks_for_nothing_and_moves(tmp_path, open_page):
+    path = next(path for path in NOTEBOOKS if path.stem == "04_rope")
+    make_site.main(["--one-file", "--out", str(tmp_path), "--values", "5", "--jobs", "1", str(path)])
+    (file,) = tmp_path.iterdir()
+    html = file.read_text("utf-8")
+    loaded = re.findall(LOADED, html) + re.findall(r"url\(([^)]{0,40})", html)
     assert loaded
     assert [address for address in loaded if not address.startswith("data:")] == []
-    open_page(stem)
+    page = open_page(file)
+    before = pixels(page, "plane")
+    page.locator("[data-explorer=plane] [data-control=m]").press("End")
+    page.wait_for_timeout(50)
+    assert apart(before, pixels(page, "plane")) > 1
+
+
+def test_the_swatches_of_a_table_keep_their_colours(page, open_page):
+    open_page("04_rope")
+    colours = "nodes => nodes.map(node => getComputedStyle(node).backgroundColor)"
+    swatches = page.locator("[data-explorer=plane] .tp-swatch")
+    first = swatches.evaluate_all(colours)
+    assert len(set(first)) > 1
+    page.locator("[data-explorer=plane] [data-control=m]").press("End")
+    page.wait_for_timeout(50)
+    assert swatches.evaluate_all(colours) == first
+    assert "rgba(0, 0, 0, 0)" not in first
 
 
 def test_links_lead_to_pages_and_anchors_that_are_there(built, page):

@@ -198,7 +198,7 @@ class RecordedPanel:
         return {
             "size": {"width": width, "height": height, "pixelRatio": self.panel.view.fig.dpi / 100},
             "drawings": self._recording.drawings.tables(),
-            "rows": list(self._rows),
+            "rows": [row.replace(" style=", " data-style=") for row in self._rows],
             "shots": list(self._shots),
             "starts": [
                 {"shot": s.shot, "labels": s.labels, "ranges": {name: vars(r) for name, r in s.ranges.items()}}

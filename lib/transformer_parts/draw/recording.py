@@ -97,8 +97,8 @@ class Recording:
 class Recorder(RendererAgg):
     """A renderer that notes what it is told to draw; texts are laid out as in pixels."""
 
-    # Three of the methods below are matplotlib's private ones, as they are in 3.11 (the pin in pyproject.toml):
-    # `_update_methods`, `_iter_collection_raw_paths` and `_draw_text_glyphs_and_boxes`.  With another version,
+    # Three of the methods below are matplotlib's private ones, as they are in 3.11: `_update_methods`,
+    # `_iter_collection_raw_paths` and `_draw_text_glyphs_and_boxes`, which 3.10 does not have.  With a later version,
     # compare their signatures and callers in backend_agg.py and backend_bases.py first; tests/draw/test_recording.py
     # compares what is recorded with the pixels.
 
@@ -149,6 +149,13 @@ class Recorder(RendererAgg):
         # Rows are counted from the bottom.
         number = self._drawings.images.number(recorded_image.encode(im[::-1]))
         self._marks.append((-1, number, round(x), round(self.height - y - height), width, height))
+
+    def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None) -> None:
+        if hasattr(RendererAgg, "_draw_text_glyphs_and_boxes"):
+            super().draw_text(gc, x, y, s, prop, angle, ismath, mtext)
+        else:
+            # matplotlib 3.10 gives no glyphs away: each text is one outline, without hinting.
+            self._draw_text_as_path(gc, x, y, s, prop, angle, ismath)
 
     def _draw_text_glyphs_and_boxes(self, gc, x, y, angle, glyphs, boxes) -> None:
         turn = math.radians(angle)

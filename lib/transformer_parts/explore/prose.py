@@ -60,6 +60,6 @@ def notebook_link(stem: str, folder: Path | None = None, *, language: str | Lang
         title = next(
             found[1] for cell in cells if (found := re.search(r"^# (.+)$", "".join(cell["source"]), re.MULTILINE))
         )
-    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+    except (OSError, ValueError, KeyError, TypeError, StopIteration, RecursionError):
         return escape(languages.language(language).text(_("notebook {stem}", stem=stem)))
     return f'<a href="{escape(stem)}.ipynb" target="_blank" rel="noopener">{escape(title)}</a>'

@@ -128,7 +128,8 @@ def _read(folder: Traversable | Path) -> Bank:
     for file in sorted((item for item in folder.iterdir() if item.name.endswith(".toml")), key=lambda item: item.name):
         try:
             content = tomllib.loads(file.read_text("utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except (ValueError, RecursionError) as error:
+            # TOML or UTF-8 that is none, a number of too many digits, or lists in lists without end
             raise require.refusal(file.name, str(error), "TOML in UTF-8") from None
         _check_keys(file.name, content, {"topic": str, "questions": list, "claims": list}, ("questions", "claims"))
         for number, entry in enumerate(content.get("questions", ()), 1):

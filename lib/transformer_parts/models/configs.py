@@ -113,6 +113,24 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             source="arXiv:2310.06825, table 1",
             told="7B",
         ),
+        "Phi-2": Published(
+            config=DecoderConfig(
+                d_model=2560,
+                n_layers=32,
+                n_heads=32,
+                d_ff=10240,
+                vocab_size=51200,
+                ffn="mlp",
+                norm="layer",
+                norms_per_layer=1,
+                qkv_bias=True,
+                output_bias=True,
+                ffn_bias=True,
+                head_bias=True,
+            ),
+            source="config.json and model card of microsoft/phi-2",
+            told="2.7B",
+        ),
         "Qwen2.5 7B": Published(
             config=DecoderConfig(
                 d_model=3584,
@@ -206,24 +224,28 @@ def llama_sizes(file: GGUFFile) -> LlamaSizes:
     def field(name: str, default=None):
         return file.field(f"llama.{name}", default)
 
-    n_heads, d_model = field("attention.head_count"), field("embedding_length")
-    head_dim = field("attention.key_length", field("rope.dimension_count", d_model // n_heads))
+    def size(name: str, default=None) -> int:
+        return require.integer(f"llama.{name}", field(name, default))
+
+    n_heads, d_model = size("attention.head_count"), size("embedding_length")
+    head_dim = size("attention.key_length", field("rope.dimension_count", d_model // n_heads))
     if (turned := field("rope.dimension_count", head_dim)) != head_dim:
         raise ValueError(f"llama.rope.dimension_count: got {turned}, want {head_dim}, the whole head")
     if (scaling := field("rope.scaling.type", "none")) != "none":
         raise ValueError(f"llama.rope.scaling.type: got {scaling!r}, want 'none'")
+    eps = field("attention.layer_norm_rms_epsilon")
     return LlamaSizes(
-        vocab_size=len(file.field("tokenizer.ggml.tokens")),
+        vocab_size=len(file.texts("tokenizer.ggml.tokens")),
         d_model=d_model,
-        n_layers=field("block_count"),
+        n_layers=size("block_count"),
         n_heads=n_heads,
-        n_kv_heads=field("attention.head_count_kv", n_heads),
+        n_kv_heads=size("attention.head_count_kv", n_heads),
         head_dim=head_dim,
-        d_ff=field("feed_forward_length"),
-        context_length=field("context_length"),
-        rope_base=field("rope.freq_base", 10000.0),
+        d_ff=size("feed_forward_length"),
+        context_length=size("context_length"),
+        rope_base=require.number("llama.rope.freq_base", field("rope.freq_base", 10000.0)),
         # stored in 32 bits: the shortest number that rounds to it is what its makers wrote
-        eps=float(str(np.float32(field("attention.layer_norm_rms_epsilon")))),
+        eps=float(str(np.float32(require.number("llama.attention.layer_norm_rms_epsilon", eps)))),
     )
 
 

@@ -6,7 +6,6 @@ shape of every tensor.  `make_excerpt` writes it; reading it needs NumPy alone a
 
 import hashlib
 import io
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from transformer_parts.maths import require
 from transformer_parts.maths.activations import silu
+from transformer_parts.models import notes as notes_file
 
 ARRAYS_NAME = "smollm2_excerpt.npz"
 PROVENANCE_NAME = "smollm2_excerpt.json"
@@ -115,7 +115,7 @@ class Excerpt:
 def load_excerpt(folder: Traversable | Path | None = None) -> Excerpt:
     """Read the excerpt from `folder`, by default the library's own data; nothing is cached.
 
-    A missing file raises FileNotFoundError; a damaged one (by the SHA-256 of the arrays) ValueError.
+    A missing file raises FileNotFoundError; a damaged one (by its SHA-256) ValueError.
 
     Examples
     --------
@@ -152,10 +152,7 @@ def _layers(arrays: Mapping[str, NDArray], part: str) -> tuple[int, ...]:
 
 
 def _read_json(file: Traversable | Path) -> dict[str, Any]:
-    try:
-        notes = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{file}: got no JSON ({error}), want the provenance `make excerpt` wrote") from None
+    notes = notes_file.read(file, "make excerpt")
     for key in ("provenance", "settings", "text", "telling_heads"):
         if key not in notes:
             raise ValueError(f"{file}: got no {key!r}, want the provenance `make excerpt` wrote")

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from transformer_parts.models import weights
 from transformer_parts.models.excerpt import ARRAYS_NAME, LICENSE_NAME, PROVENANCE_NAME, TellingHead
+from transformer_parts.models.notes import sealed
 from transformer_parts.models.smollm2 import SmolLM2, load_model
 from transformer_parts.models.tokenizer import load_tokenizer, token_texts
 from transformer_parts.models.weights import GGUFFile
@@ -123,12 +124,12 @@ def notes(model: SmolLM2, excerpt_sha256: str, date: str) -> dict[str, Any]:
 def write(folder: Path, model: SmolLM2, file: GGUFFile, date: str) -> tuple[Path, Path]:
     """Compute the excerpt and write arrays and provenance into `folder`; return both paths."""
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **compute(model, file))
+    np.savez_compressed(buffer, **compute(model, file))
     data = buffer.getvalue()
     text = json.dumps(notes(model, hashlib.sha256(data).hexdigest(), date), indent=2, ensure_ascii=False)
     arrays_path, notes_path = folder / ARRAYS_NAME, folder / PROVENANCE_NAME
     arrays_path.write_bytes(data)
-    notes_path.write_text(text + "\n", encoding="utf-8")
+    notes_path.write_text(sealed(text) + "\n", encoding="utf-8")
     return arrays_path, notes_path
 
 

@@ -16,12 +16,12 @@ import numpy as np
 
 from transformer_parts.models import weights
 from transformer_parts.models.excerpt import LICENSE_NAME
-from transformer_parts.models.passage import ARRAYS, ARRAYS_NAME, HALF, NOTES_NAME, Passage, read_passage
+from transformer_parts.models.notes import sealed
+from transformer_parts.models.passage import ARRAYS, ARRAYS_NAME, COMMAND, HALF, NOTES_NAME, Passage, read_passage
 from transformer_parts.models.smollm2 import load_model
 from transformer_parts.models.tokenizer import load_tokenizer
 from transformer_parts.models.weights import GGUFFile
 
-COMMAND = "python -m transformer_parts.models.make_passage"
 # Written for this project; the last words have stood before, so that heads which look for an earlier occurrence show.
 TEXT = "The ferry leaves the old harbour at noon, and at dusk the ferry returns to the old harbour."
 
@@ -39,7 +39,7 @@ def stored(passage: Passage) -> bytes:
     for i, losses in enumerate(passage.losses.values()):
         arrays[f"losses.{i}"] = losses.astype(np.float32)
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    np.savez_compressed(buffer, **arrays)
     return buffer.getvalue()
 
 
@@ -79,7 +79,7 @@ def write(folder: Path, passage: Passage, date: str) -> tuple[Path, Path]:
     text = json.dumps(notes(passage, hashlib.sha256(data).hexdigest(), date), indent=1, ensure_ascii=False)
     arrays_path, notes_path = folder / ARRAYS_NAME, folder / NOTES_NAME
     arrays_path.write_bytes(data)
-    notes_path.write_text(text + "\n", encoding="utf-8")
+    notes_path.write_text(sealed(text) + "\n", encoding="utf-8")
     return arrays_path, notes_path
 
 

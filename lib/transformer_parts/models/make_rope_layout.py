@@ -20,6 +20,7 @@ from transformer_parts.maths import require
 from transformer_parts.maths.cross_entropy import log_softmax
 from transformer_parts.models import weights
 from transformer_parts.models.excerpt import load_excerpt
+from transformer_parts.models.notes import sealed
 from transformer_parts.models.rope_layout import COMMAND, READINGS, REPORT_NAME
 from transformer_parts.models.smollm2 import SmolLM2, load_model
 from transformer_parts.models.tokenizer import load_tokenizer
@@ -102,7 +103,7 @@ def write(folder: Path) -> Path:
     }
     report = measure(model, passage.token_ids) | {"continuations": continuations, "provenance": provenance}
     path = folder / REPORT_NAME
-    path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(sealed(json.dumps(report, indent=1, ensure_ascii=False)) + "\n", encoding="utf-8")
     return path
 
 

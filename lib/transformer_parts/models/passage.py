@@ -6,7 +6,6 @@ both return the same kind of object, so that a page works with and without the w
 
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -21,6 +20,7 @@ from tokenizers import Tokenizer
 
 from transformer_parts.maths import require
 from transformer_parts.maths.activations import silu
+from transformer_parts.models import notes as notes_file
 from transformer_parts.models import weights
 from transformer_parts.models.smollm2 import SmolLM2
 from transformer_parts.models.tokenizer import token_texts
@@ -28,6 +28,7 @@ from transformer_parts.models.variants import BROKEN, token_losses
 
 ARRAYS_NAME = "smollm2_passage.npz"
 NOTES_NAME = "smollm2_passage.json"
+COMMAND = "python -m transformer_parts.models.make_passage"
 TRAINED = "as trained"
 #: Edges of the classes that gates before the activation are counted in; the outer classes are open.
 GATE_EDGES = tuple(step / 8 for step in range(-48, 49))
@@ -105,11 +106,8 @@ def load_passage(folder: Traversable | Path | None = None) -> Passage:
     True
     """
     folder = files("transformer_parts.models") / "data" if folder is None else folder
-    try:
-        notes = json.loads((folder / NOTES_NAME).read_text(encoding="utf-8"))
-        wanted = notes["provenance"]["arrays_sha256"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise require.refusal(NOTES_NAME, f"no notes ({error!r})", "those that make_passage wrote") from None
+    notes = notes_file.read(folder / NOTES_NAME, COMMAND)
+    wanted = notes["provenance"]["arrays_sha256"]
     data = (folder / ARRAYS_NAME).read_bytes()
     if (got := hashlib.sha256(data).hexdigest()) != wanted:
         raise require.refusal(ARRAYS_NAME, f"SHA-256 {got}", f"{wanted}, as {NOTES_NAME} says")

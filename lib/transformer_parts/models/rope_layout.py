@@ -3,7 +3,6 @@
 `make_rope_layout` runs the model and writes the report; reading it needs neither weights nor tokenizer.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -11,6 +10,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+from transformer_parts.models import notes as notes_file
 
 REPORT_NAME = "smollm2_rope_layout.json"
 COMMAND = "python -m transformer_parts.models.make_rope_layout"
@@ -45,8 +46,8 @@ def load_report(folder: Traversable | Path | None = None) -> LayoutReport:
     0.0
     """
     file = (files("transformer_parts.models") / "data" if folder is None else folder) / REPORT_NAME
+    notes = notes_file.read(file, COMMAND)
     try:
-        notes = json.loads(file.read_text(encoding="utf-8"))
         return LayoutReport(
             loss=MappingProxyType(notes["loss"]),
             divergence=MappingProxyType({name: tuple(values) for name, values in notes["divergence"].items()}),
@@ -56,4 +57,4 @@ def load_report(folder: Traversable | Path | None = None) -> LayoutReport:
             provenance=MappingProxyType(notes["provenance"]),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{file}: got a damaged report ({error!r}), want the one `{COMMAND}` wrote") from None
+        raise notes_file.damaged(file, repr(error), COMMAND) from None

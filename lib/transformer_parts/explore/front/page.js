@@ -1,6 +1,6 @@
 // The explorers of a page that has no kernel: every setting of one control at a time was drawn when the page was made.
 //
-// An explorer's drawings lie in the page as text, <script id="pack-NAME">: JSON, deflated, in base64 (what is in it is
+// An explorer's drawings lie in the page as text, <script id="pack-NAME"> or a template: JSON, deflated, in base64 (what is in it is
 // written by tools/publish/ranges.py). They are unpacked when the explorer comes near or is touched.
 
 import { Painter } from "./drawing.js";
@@ -92,6 +92,8 @@ class Explorer {
     const [frame, rows] = this.pack.shots[this.shot];
     this.painter.paint(frame);
     this.body.innerHTML = rows.map((row) => this.pack.rows[row]).join("");
+    // A server may forbid styles in what is put into the page, but not those that a script sets.
+    for (const node of this.body.querySelectorAll("[data-style]")) node.style.cssText = node.dataset.style;
   }
 
   announce() {
@@ -162,7 +164,7 @@ function label(control, text, away) {
 }
 
 async function unpacked(script) {
-  const bytes = Uint8Array.from(atob(script.textContent), (letter) => letter.charCodeAt(0));
+  const bytes = Uint8Array.from(atob((script.content ?? script).textContent), (letter) => letter.charCodeAt(0));
   script.remove();
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
 }

@@ -107,7 +107,7 @@ class QuestionCards(Sheet):
         self._questions = tuple(self.ratings.in_order(found) if self.order.value == ORDERS[0] else found)
         self._place = 0
         self._show()
-        self.say(self.ratings.problem)
+        self.say(self.ratings.news())
 
     def _show(self) -> None:
         self._filled = None
@@ -183,7 +183,7 @@ class QuestionCards(Sheet):
                 "Noted: {rating}. That question comes again in {wait}. {problem}",
                 rating=rating,
                 wait=_words(wait),
-                problem=self.ratings.problem,
+                problem=self.ratings.news(),
             )
         )
         self.parts[PARTS[0]].focus()

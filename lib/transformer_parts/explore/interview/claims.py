@@ -37,7 +37,12 @@ class ClaimRound(Sheet):
         self._place = 0
         self._right = self._tried = 0
         super().__init__(language=language)
-        self._show()
+        if self.claims:
+            self._show()
+            return
+        for button in (self.true, self.false, self.next):
+            button.disabled = True
+        self.say(_("There are no statements."))
 
     def make(self) -> list[widgets.Widget]:
         """Return the parts, from top to bottom."""

@@ -56,11 +56,14 @@ class MockSheet(Sheet):
         self._timing = Timer(language=language)
         self._took: float | None = None
         super().__init__(language=language)
+        if not self.bank.questions:
+            self.start.disabled = True
+            self.say(_("There are no questions."))
 
     def make(self) -> list[widgets.Widget]:
         """Return the parts, from top to bottom."""
         self.count = self.control(
-            widgets.BoundedIntText(value=5, min=1, max=len(self.bank.questions), description=_("Questions"))
+            widgets.BoundedIntText(value=5, min=1, max=max(1, len(self.bank.questions)), description=_("Questions"))
         )
         self.seconds = self.control(
             widgets.BoundedIntText(value=120, min=10, max=900, step=10, description=_("Seconds each"))
@@ -158,8 +161,8 @@ class MockSheet(Sheet):
         else:
             self._ask()
         self.ratings.rate(question.id, rating)
-        if self.ratings.problem:
-            self.say(self.ratings.problem)
+        if news := self.ratings.news():
+            self.say(news)
 
     def _end(self) -> None:
         self._timing.stop()

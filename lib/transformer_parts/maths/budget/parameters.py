@@ -72,6 +72,7 @@ class DecoderConfig:
         Rows of a learned position table; 0 where positions cost no parameters (RoPE, ALiBi, sinusoidal).
     qkv_bias, output_bias, ffn_bias : bool
         Biases of the query/key/value projections, of attention's output projection, of the feed-forward layer.
+    head_bias : bool; a bias of the head, one number for each row of the vocabulary, tied or not
     norm_bias : bool, optional
         The β of LayerNorm.  Default: with "layer"; RMSNorm has none.
 
@@ -109,6 +110,7 @@ class DecoderConfig:
     output_bias: bool = False
     ffn_bias: bool = False
     norm_bias: bool | None = None
+    head_bias: bool = False
 
     def __post_init__(self):
         checked = dict(
@@ -127,7 +129,7 @@ class DecoderConfig:
         checked["norms_per_layer"] = require.integer("norms_per_layer", self.norms_per_layer)
         if checked["norms_per_layer"] not in (1, 2, 4):
             raise require.refusal("norms_per_layer", repr(checked["norms_per_layer"]), "1, 2 or 4")
-        for name in ("tied", "final_norm", "qk_norm", "qkv_bias", "output_bias", "ffn_bias"):
+        for name in ("tied", "final_norm", "qk_norm", "qkv_bias", "output_bias", "ffn_bias", "head_bias"):
             checked[name] = require.boolean(name, getattr(self, name))
         norm_bias = self.norm == "layer" if self.norm_bias is None else require.boolean("norm_bias", self.norm_bias)
         if norm_bias and self.norm == "rms":
@@ -148,7 +150,8 @@ class Tally:
     attention : int; query, key, value and output projections, with their biases
     feed_forward : int; both or all three matrices, with their biases
     norms : int; the weights and biases of every norm, QK-norm and the final one included
-    head : int; the matrix from D to the vocabulary; 0 where the token table is read as it (tied)
+    head : int
+        The matrix from D to the vocabulary, none where the token table is read as it (tied), and the head's bias.
 
     Examples
     --------
@@ -400,7 +403,7 @@ def count(config: DecoderConfig) -> Count:
         attention=c.n_layers * layer.attention,
         feed_forward=c.n_layers * layer.feed_forward,
         norms=c.n_layers * layer.norms + (per_channel * c.d_model if c.final_norm else 0),
-        head=0 if c.tied else c.vocab_size * c.d_model,
+        head=(0 if c.tied else c.vocab_size * c.d_model) + (c.vocab_size if c.head_bias else 0),
     )
     return Count(layer, model, c.n_layers)
 
@@ -443,11 +446,12 @@ def formulas(config: DecoderConfig) -> Mapping[str, str]:
     twice = "2·" if c.norm_bias else ""
     norms = f"{twice}{c.norms_per_layer}·{c.d_model}" + (f" + {twice}2·{c.head_dim}" if c.qk_norm else "")
     table = f"{c.vocab_size}·{c.d_model}" if c.vocab_size else "0"
+    head = [table] * (not c.tied) + [f"{c.vocab_size}"] * (c.head_bias and c.vocab_size > 0)
     return {
         "embedding": table,
         "positions": f"{c.max_positions}·{c.d_model}" if c.max_positions else "0",
         "attention": f"{c.n_layers}·({attention})",
         "feed_forward": f"{c.n_layers}·({feed_forward})",
         "norms": f"{c.n_layers}·({norms})" + (f" + {twice}{c.d_model}" if c.final_norm else ""),
-        "head": "0" if c.tied else table,
+        "head": " + ".join(head) or "0",
     }
