@@ -209,7 +209,7 @@ def _rounded_at_the_end() -> dict[str, float]:
 
     return {
         name: float(np.sqrt(np.mean((scores(first, rounded=True) - scores(first, rounded=False)) ** 2)))
-        for name, first in (("late", 4095), ("early", 20))
+        for name, first in (("early", 20), ("middle", 500), ("late", 131_071))
     }
 
 
