@@ -41,13 +41,10 @@ class Drawings:
 
     Attributes
     ----------
-    paths : Numbered
-        SVG path data, in eighths of a device pixel, downwards from the upper left.
-    styles : Numbered
-        (fill, stroke, width, dashes, dash offset, cap, join, clip): colours as in CSS or "", lengths in the paths'
-        unit, the clip as the number of a path or -1.
-    images : Numbered
-        Images as `recorded_image.encode` returns them.
+    paths : Numbered; SVG path data, in eighths of a device pixel, downwards from the upper left
+    styles : Numbered; (fill, stroke, width, dashes, dash offset, cap, join, clip): colours as in CSS or "", lengths
+        in the paths' unit, the clip as the number of a path or -1
+    images : Numbered; images as `recorded_image.encode` returns them
     parts : Numbered
         What one artist drew: a tuple of marks.  A mark is (path, style, x, y, …), the path drawn at each of the places,
         or (-1, image, x, y, width, height).

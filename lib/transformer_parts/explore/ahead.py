@@ -35,10 +35,8 @@ class Ahead:
 
     Parameters
     ----------
-    panel : Panel
-        Whose frames; everything happens under its lock.
-    send : callable
-        Takes the content of a message to the page, and its buffers.
+    panel : Panel; whose frames; everything happens under its lock
+    send : callable; takes the content of a message to the page, and its buffers
     """
 
     def __init__(self, panel: "Panel", send: Send):

@@ -33,17 +33,13 @@ class Component:
 
     Parameters
     ----------
-    language : str, optional
-        Language of what the reader sees.
+    language : str, optional; language of what the reader sees
 
     Attributes
     ----------
-    status : ipywidgets.HTML
-        The status line.
-    error : Exception or None
-        The error that the status line reports.
-    widget : ipywidgets.VBox
-        All of it, to be placed in other layouts.
+    status : ipywidgets.HTML; the status line
+    error : Exception or None; the error that the status line reports
+    widget : ipywidgets.VBox; all of it, to be placed in other layouts
     """
 
     #: What it shows, in words: the accessible name of its picture, and all there is where no widget can be shown.

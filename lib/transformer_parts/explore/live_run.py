@@ -26,25 +26,19 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
 
     Parameters
     ----------
-    language : str, optional
-        Language of what the reader sees.
+    language : str, optional; language of what the reader sees
 
     Attributes
     ----------
     controls : dict of str to ipywidgets.Widget
         The settings of the run, by the names of the keywords of `steps` and `run`; they are disabled while it runs.
-    view : View
-        What draws the picture.
-    records, earlier : tuple
-        What the generator has yielded so far, and what the run before yielded.
-    shown : Data
-        What picture and table show.
+    view : View; what draws the picture
+    records, earlier : tuple; what the generator has yielded so far, and what the run before yielded
+    shown : Data; what picture and table show
     readout, progress, status : ipywidgets.HTML
         The table of numbers, the progress bar, and the line that says what happens or reports an error.
-    error : Exception or None
-        The error that the status line reports.
-    widget : ipywidgets.VBox
-        All of it.
+    error : Exception or None; the error that the status line reports
+    widget : ipywidgets.VBox; all of it
     """
 
     #: Seconds between two pictures while it runs.

@@ -27,26 +27,20 @@ class Panel(ViewComponent[Data]):
 
     Parameters
     ----------
-    language : str, optional
-        Language of what the reader sees.
+    language : str, optional; language of what the reader sees
 
     Attributes
     ----------
     controls : dict of str to ipywidgets.Widget
         The controls by name; the names are the keywords of `set` and of `compute`.  During a drag a control keeps its
         value here until the pointer pauses.
-    view : View
-        What draws the picture.
-    picture : ipywidgets.Image
-        The picture, as of the last pause of a drag.
+    view : View; what draws the picture
+    picture : ipywidgets.Image; the picture, as of the last pause of a drag
     readout, status : ipywidgets.HTML
         The table of numbers, and the line that reports an error (empty when there is none).
-    error : Exception or None
-        The error that the status line reports.
-    widget : ipywidgets.VBox
-        All of it, to be placed in other layouts.
-    lock : threading.RLock
-        Held while controls and picture change.
+    error : Exception or None; the error that the status line reports
+    widget : ipywidgets.VBox; all of it, to be placed in other layouts
+    lock : threading.RLock; held while controls and picture change
     """
 
     #: Button label → values of controls.

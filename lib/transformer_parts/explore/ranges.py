@@ -84,18 +84,12 @@ class Range:
 
     Attributes
     ----------
-    id : str
-        The page's name for it.
-    control : str
-        Name of the control.
-    ratio : int
-        Pixels of the pictures per CSS pixel.
-    wanted : bool
-        Whether the hand is near, so that drawing goes on.
-    first : ndarray of uint32 or None
-        The picture that was sent first, which the others are sent beside.
-    bytes : int
-        What the page has of it.
+    id : str; the page's name for it
+    control : str; name of the control
+    ratio : int; pixels of the pictures per CSS pixel
+    wanted : bool; whether the hand is near, so that drawing goes on
+    first : ndarray of uint32 or None; the picture that was sent first, which the others are sent beside
+    bytes : int; what the page has of it
     """
 
     def __init__(self, range_id: str, panel: "Panel", control: str, ratio: int, twin: "Panel | None"):

@@ -25,10 +25,8 @@ class Language:
 
     Attributes
     ----------
-    name : str
-        Its code: "en", "zh", ….
-    catalogue : gettext.NullTranslations
-        The translations; what it lacks stays English.
+    name : str; its code: "en", "zh", …
+    catalogue : gettext.NullTranslations; the translations; what it lacks stays English
     """
 
     name: str
@@ -91,10 +89,8 @@ def language(name: str | Language | None = None, *, folder: Path = LOCALE) -> La
 
     Parameters
     ----------
-    name : str or Language, optional
-        Its code; a language is returned as it is.
-    folder : Path
-        Where the catalogues are.
+    name : str or Language, optional; its code; a language is returned as it is
+    folder : Path; where the catalogues are
 
     Raises
     ------

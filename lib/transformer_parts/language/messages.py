@@ -17,8 +17,7 @@ class Message(str):
         filled by `str.format`.
     values : mapping of str to object, optional
         The values by name.  A value may be a message, which is translated first.
-    plural : str, optional
-        The template for every number but one; the number is the value ``n``.
+    plural : str, optional; the template for every number but one; the number is the value ``n``
 
     Attributes
     ----------

@@ -23,12 +23,9 @@ class Mistake:
 
     Attributes
     ----------
-    name : str
-        A short name ("negative angle").
-    function : callable
-        An implementation that makes the mistake.
-    message : str
-        What is wrong and where to look, in a sentence or two.
+    name : str; A short name ("negative angle")
+    function : callable; an implementation that makes the mistake
+    message : str; what is wrong and where to look, in a sentence or two
     """
 
     name: str
@@ -42,12 +39,9 @@ class Verdict:
 
     Attributes
     ----------
-    passed : bool
-        Whether every unseen input gave the right result.
-    message : str
-        What was found.
-    mistake : str or None
-        The name of the mistake, where it is a known one.
+    passed : bool; whether every unseen input gave the right result
+    message : str; what was found
+    mistake : str or None; the name of the mistake, where it is a known one
     """
 
     passed: bool
@@ -67,18 +61,12 @@ class Exercise:
 
     Attributes
     ----------
-    task : str
-        What to write, with the signature.
-    solution : callable
-        The right answer.
-    inputs : callable
-        ``inputs(rng)`` returns the positional arguments of one unseen case.
-    mistakes : sequence of Mistake
-        The wrong answers that are told apart.
-    hints : sequence of str
-        Hints in steps, each saying more than the one before.
-    tolerance : float
-        Largest absolute difference that counts as right.
+    task : str; what to write, with the signature
+    solution : callable; the right answer
+    inputs : callable; ``inputs(rng)`` returns the positional arguments of one unseen case
+    mistakes : sequence of Mistake; the wrong answers that are told apart
+    hints : sequence of str; hints in steps, each saying more than the one before
+    tolerance : float; largest absolute difference that counts as right
     """
 
     task: str
@@ -103,17 +91,13 @@ class Exercise:
 
         Parameters
         ----------
-        function : callable
-            The reader's function.
-        seed : int, optional
-            Seed of the inputs; new ones at every call by default.
-        cases : int
-            How many inputs.
+        function : callable; the reader's function
+        seed : int, optional; seed of the inputs; new ones at every call by default
+        cases : int; how many inputs
 
         Returns
         -------
-        Verdict
-            Passed, or the first thing that is wrong.
+        Verdict; passed, or the first thing that is wrong
 
         Raises
         ------

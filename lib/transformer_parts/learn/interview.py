@@ -23,22 +23,15 @@ class Question:
 
     Attributes
     ----------
-    id, topic, level : str
-        Its name, the topic of its file, and one of `LEVELS`.
-    everybody_asks : bool
-        Whether it is one of those that hardly an interview leaves out.
+    id, topic, level : str; its name, the topic of its file, and one of `LEVELS`
+    everybody_asks : bool; whether it is one of those that hardly an interview leaves out
     question, short, whiteboard : str
         What is asked; what one says in 30 seconds; what one writes on the whiteboard in three minutes.
-    follow_ups : tuple of FollowUp
-        Two.
-    wrong, refuted : str
-        The answer that is often given and false, and the number that refutes it.
-    evidence : str
-        The function of `evidence` that computes the numbers in all these texts.
-    sources : tuple of str
-        Papers with their sections.
-    notebook : str
-        Stem of the notebook that shows it.
+    follow_ups : tuple of FollowUp; two
+    wrong, refuted : str; the answer that is often given and false, and the number that refutes it
+    evidence : str; the function of `evidence` that computes the numbers in all these texts
+    sources : tuple of str; papers with their sections
+    notebook : str; stem of the notebook that shows it
     """
 
     id: str
@@ -75,16 +68,11 @@ class Claim:
 
     Attributes
     ----------
-    id, topic, statement : str
-        Its name, the topic of its file, and the statement.
-    holds : bool
-        Whether it is true.
-    shown : str
-        What settles it, shown after the choice.
-    evidence : str
-        The function of `evidence` that computes the numbers, ``holds`` among them.
-    notebook : str
-        Stem of the notebook that shows it.
+    id, topic, statement : str; its name, the topic of its file, and the statement
+    holds : bool; whether it is true
+    shown : str; what settles it, shown after the choice
+    evidence : str; the function of `evidence` that computes the numbers, ``holds`` among them
+    notebook : str; stem of the notebook that shows it
     """
 
     id: str

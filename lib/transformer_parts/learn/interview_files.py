@@ -53,10 +53,8 @@ def load_bank(folder: Traversable | Path | None = None, *, language: str | Langu
 
     Parameters
     ----------
-    folder : Path, optional
-        Where the files are; ``questions/en`` and the language's own beside it if not given.
-    language : str or Language, optional
-        As `transformer_parts.language.language` takes it.
+    folder : Path, optional; where the files are; ``questions/en`` and the language's own beside it if not given
+    language : str or Language, optional; as `transformer_parts.language.language` takes it
 
     Raises
     ------

@@ -22,10 +22,8 @@ class Answered:
     Attributes
     ----------
     question : Question
-    rating : str
-        One of `RATINGS`.
-    seconds : float
-        From seeing the question to seeing its answer.
+    rating : str; one of `RATINGS`
+    seconds : float; from seeing the question to seeing its answer
     """
 
     question: Question
@@ -44,14 +42,10 @@ class ScoreRow:
 
     Attributes
     ----------
-    name : str
-        The topic, or "All".
-    questions, points, most : int
-        How many questions, the points, and the most that could be had.
-    seconds : float
-        Mean time.
-    over : int
-        Questions that took longer than their time.
+    name : str; the topic, or "All"
+    questions, points, most : int; how many questions, the points, and the most that could be had
+    seconds : float; mean time
+    over : int; questions that took longer than their time
     """
 
     name: str
@@ -104,12 +98,9 @@ class MockInterview:
 
     Attributes
     ----------
-    questions : tuple of Question
-        In the order in which they are asked.
-    seconds : float
-        The time for each.
-    answered : list of Answered
-        What has been done so far.
+    questions : tuple of Question; in the order in which they are asked
+    seconds : float; the time for each
+    answered : list of Answered; what has been done so far
     """
 
     questions: tuple[Question, ...]
@@ -157,10 +148,8 @@ class MockInterview:
 
         Parameters
         ----------
-        date : str, optional
-            A date for the heading.
-        language : str or Language, optional
-            As `transformer_parts.language.language` takes it.
+        date : str, optional; A date for the heading
+        language : str or Language, optional; as `transformer_parts.language.language` takes it
         """
         text = languages.language(language).text
         heading = _("Mock interview, {date}", date=date) if date else _("Mock interview")

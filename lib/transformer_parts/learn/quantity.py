@@ -55,8 +55,7 @@ class Given:
 
     Attributes
     ----------
-    value : Fraction
-        With its unit.
+    value : Fraction; with its unit
     step : Fraction
         What one more in its last digit would add; 0 for a fraction.  Zeros at the end of a whole number tell nothing.
     """
@@ -70,8 +69,7 @@ class UnreadableError(ValueError):
 
     Attributes
     ----------
-    words : Message
-        What was got and what is wanted, for the reader.
+    words : Message; what was got and what is wanted, for the reader
     """
 
     def __init__(self, got: str, wanted: str):

@@ -65,13 +65,11 @@ class Ratings:
     path : Path, optional
         The file; `default_path` if not given.  It is made with the first rating.  If it is a link, the file that it
         leads to is written.
-    now : function, optional
-        Returns the present time, with its zone.
+    now : function, optional; returns the present time, with its zone
 
     Attributes
     ----------
-    problem : str
-        What is wrong with the file, in a sentence or two; empty if nothing is.
+    problem : str; what is wrong with the file, in a sentence or two; empty if nothing is
     """
 
     def __init__(self, path: Path | None = None, *, now: Callable[[], datetime] = _now):

@@ -62,8 +62,7 @@ def scores(query: ArrayLike, key: ArrayLike, *, scale: float | None = None) -> N
     ----------
     query : (…, H, L, K) array_like
     key : (…, G, S, K) array_like; H is a multiple of G; query head h reads key head h // (H // G)
-    scale : float, optional
-        1/√K if not given, which keeps the variance of the scores of unit-variance content at 1.
+    scale : float, optional; 1/√K if not given, which keeps the variance of the scores of unit-variance content at 1
 
     Returns
     -------
@@ -156,8 +155,7 @@ def attention(
 
     Returns
     -------
-    (…, H, L, Kv) ndarray
-        Of the common floating dtype of query, key and value (16-bit ones are computed in float32).
+    (…, H, L, Kv) ndarray; of the common floating dtype of query, key and value (16-bit ones are computed in float32)
 
     Raises
     ------

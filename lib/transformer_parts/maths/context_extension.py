@@ -44,8 +44,7 @@ class ScaledRope(NamedTuple):
     Attributes
     ----------
     inv_freq : ndarray, shape (P,); radians per position, for ``rope.rotate(…, inv_freq=…)``
-    attention_factor : float
-        Multiplies the query *and* the key, so that the logits are multiplied by its square.
+    attention_factor : float; multiplies the query *and* the key, so that the logits are multiplied by its square
     """
 
     inv_freq: NDArray[np.float64]

@@ -165,8 +165,7 @@ def kaiming_std(fan_in: int, gain: float = math.sqrt(2)) -> float:
     Parameters
     ----------
     fan_in : int; inputs of the matrix
-    gain : float
-        g: √2 makes up for a ReLU, which takes away half of the mean square; 1 is right where nothing does.
+    gain : float; g: √2 makes up for a ReLU, which takes away half of the mean square; 1 is right where nothing does
 
     Returns
     -------
@@ -233,9 +232,8 @@ def standard_deviations(
     ----------
     config : StackConfig
     scheme : {"normal", "xavier", "kaiming"}; N(0, std²), Xavier or Kaiming for the matrices of the layers
-    std : float
-        Of the scheme "normal"; also of the embedding and the head in every scheme (a lookup has no fan-in, and a tied
-        head is the embedding).
+    std : float; of the scheme "normal"; also of the embedding and the head in every scheme (a lookup has no fan-in,
+        and a tied head is the embedding)
     residual_scaling : bool
         Narrow for depth.  Pre-norm, post-norm and sandwich: `residual_factor` on the last matrix of each branch.
         DeepNorm: its β = (8L)^(−1/4) on the values, the output projection and the feed-forward matrices.

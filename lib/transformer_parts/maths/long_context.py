@@ -82,8 +82,7 @@ def long_context_cost(
     length : int; tokens of the prompt, and in the cache
     window : int, optional; keys that a query sees in every layer; the cache then keeps no more
     weight_bits, cache_bits : float; bits of a weight and of a cached number; scales of quantisation come on top
-    flops_per_second, bytes_per_second : float
-        The machine's; the defaults are of the size of a present accelerator's.
+    flops_per_second, bytes_per_second : float; the machine's; the defaults are of the size of a present accelerator's
 
     Returns
     -------

@@ -328,9 +328,8 @@ def rms_norm_cast_last(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, dt
     Parameters
     ----------
     x : array_like, shape (..., D); rounded to `dtype` first, as the layer receives it
-    weight : array_like, shape (D,)
-        w = γ − 1, rounded to `dtype` as it is stored: weights near 0 are finer than gains near 1, and weight decay
-        pulls the gain to 1 instead of to 0.
+    weight : array_like, shape (D,); w = γ − 1, rounded to `dtype` as it is stored: weights near 0 are finer than
+        gains near 1, and weight decay pulls the gain to 1 instead of to 0
     eps : float; ε > 0
     dtype : {"bfloat16", "float16", "float32"}; the format the model runs in
 

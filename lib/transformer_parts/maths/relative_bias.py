@@ -254,8 +254,7 @@ def t5_bucket_starts(
 
     Parameters
     ----------
-    num_buckets : int
-        Buckets in all: of both directions, n = num_buckets/2 each, or of the one, n = num_buckets; n ≥ 2.
+    num_buckets : int; buckets in all: of both directions, n = num_buckets/2 each, or of the one, n = num_buckets; n ≥ 2
     max_distance : int
         M > e.  All distances from M on share the last bucket; it begins before M.
     bidirectional : bool; whether keys after the query have buckets of their own (an encoder's case)

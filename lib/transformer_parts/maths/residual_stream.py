@@ -52,8 +52,7 @@ def initialized(
 
     Parameters
     ----------
-    config : StackConfig
-        Sizes and kinds; its head must not be tied, for embedding and head are drawn differently.
+    config : StackConfig; sizes and kinds; its head must not be tied, for embedding and head are drawn differently
     scheme : {"xavier", "gpt2"}; how the weights are drawn
     branch_scale : float; factor of the last matrix of each branch, above 0
     seed : int; the same integer gives the same weights

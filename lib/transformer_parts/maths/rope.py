@@ -202,9 +202,8 @@ def scores_by_offset(
 
     Returns
     -------
-    ndarray, shape (..., N)
-        The scores, computed in float64 and returned in the dtype of query and key (where they differ, in the wider one,
-        at least float32).
+    ndarray, shape (..., N); the scores, computed in float64 and returned in the dtype of query and key (where they
+        differ, in the wider one, at least float32)
 
     References
     ----------
@@ -356,11 +355,9 @@ def turn_interleaved(x: NDArray, phases: NDArray, out: NDArray) -> None:
 
     Parameters
     ----------
-    x : ndarray, shape (..., L, 2P)
-        Vectors whose channels are all paired, 2i with 2i+1, contiguous along the last axis.
+    x : ndarray, shape (..., L, 2P); vectors whose channels are all paired, 2i with 2i+1, contiguous along the last axis
     phases : ndarray, broadcastable to (..., L, P); the complex numbers, of the precision of `x`
-    out : ndarray, shape (..., L, 2P)
-        Where the result goes: of the dtype of `x`, contiguous along the last axis.
+    out : ndarray, shape (..., L, 2P); where the result goes: of the dtype of `x`, contiguous along the last axis
 
     Examples
     --------

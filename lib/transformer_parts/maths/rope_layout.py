@@ -213,9 +213,8 @@ def read_scores(
 
     Returns
     -------
-    Reading
-        The difference is 0 at offset 0 whatever the order (up to the rounding of a sum in another order), and at every
-        offset where order and layout fit.
+    Reading; the difference is 0 at offset 0 whatever the order (up to the rounding of a sum in another order), and
+        at every offset where order and layout fit
 
     Examples
     --------

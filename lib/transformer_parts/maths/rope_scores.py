@@ -243,9 +243,8 @@ def random_scores(
     inv_freq : array_like, shape (P,); radians per position
     similarity : float; ρ, from −1 to 1
     scale : float, optional; factor of the inner product; 1/√K with K = 2P by default
-    window : int
-        Take the mean, of the scores' mean and of their variance, over so many neighbouring whole offsets, of which
-        `offsets` are the middles.
+    window : int; take the mean, of the scores' mean and of their variance, over so many neighbouring whole offsets,
+        of which `offsets` are the middles
 
     Returns
     -------

@@ -102,8 +102,7 @@ class GrownAttention(NamedTuple):
 
     Attributes
     ----------
-    weights : (N, L, L) ndarray
-        Attention weights; NaN in rows whose softmax is not defined, because a logit overflowed.
+    weights : (N, L, L) ndarray; attention weights; NaN in rows whose softmax is not defined, because a logit overflowed
     largest : (N,) ndarray; the largest size of a logit among those that count; infinite where one overflowed
     entropy : (N,) ndarray
         Mean entropy of the rows, in nats, the first (which has no choice) left out; NaN where a row has none.

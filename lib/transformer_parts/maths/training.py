@@ -178,8 +178,7 @@ def repeated_segments(
     Returns
     -------
     tokens : ndarray of int, shape (B, L)
-    targets : ndarray of int, shape (B, L)
-        The next token; −1 where it is of the first segment and cannot be known.
+    targets : ndarray of int, shape (B, L); the next token; −1 where it is of the first segment and cannot be known
 
     References
     ----------

@@ -253,9 +253,8 @@ def reorder(kind: str, length: int, *, i: int = 0, j: int = 0, seed: int = 0) ->
 
     Parameters
     ----------
-    kind : {"none", "swap", "reverse", "rotate", "shuffle"}
-        The tokens at `i` and `j` change places; the last becomes the first; each moves on by one place and the last
-        comes to the front; or they are shuffled.
+    kind : {"none", "swap", "reverse", "rotate", "shuffle"}; the tokens at `i` and `j` change places; the last
+        becomes the first; each moves on by one place and the last comes to the front; or they are shuffled
     length : int; L
     i, j : int; for "swap"
     seed : int; for "shuffle"

@@ -54,8 +54,7 @@ class Session:
         Parameters
         ----------
         token_ids : array_like of int, shape (L,); the prompt, or a part of it, or one token
-        chunk : int
-            Most tokens that are run at once: it bounds the memory and changes no result beyond rounding.
+        chunk : int; most tokens that are run at once: it bounds the memory and changes no result beyond rounding
 
         Returns
         -------

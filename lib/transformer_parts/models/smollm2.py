@@ -134,8 +134,7 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
 
     Returns
     -------
-    SmolLM2
-        With every weight in float32, in layers that decode fast (`fused_layer`); the embedding is as in the file.
+    SmolLM2; with every weight in float32, in layers that decode fast (`fused_layer`); the embedding is as in the file
     """
     require.one_of("general.architecture", file.field("general.architecture"), ("llama",))
     sizes = llama_sizes(file)

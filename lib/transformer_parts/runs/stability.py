@@ -138,9 +138,8 @@ def run(
     ----------
     arm : Arm; how
     seed : int; of weights and batches
-    steps : int, optional
-        How many, at most `STEPS` (all of them if not given); the schedule is that of a run of `STEPS`, so that a
-        shorter run is the beginning of a longer one.
+    steps : int, optional; how many, at most `STEPS` (all of them if not given); the schedule is that of a run of
+        `STEPS`, so that a shorter run is the beginning of a longer one
     every : int; steps for one point; its loss is their mean, its gradient norm their largest
     task : Task, optional
 

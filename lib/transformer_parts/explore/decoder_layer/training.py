@@ -29,8 +29,7 @@ class DecoderTraining(Panel[Losses]):
 
     Attributes
     ----------
-    recording : RecordedRun
-        All that was recorded.
+    recording : RecordedRun; all that was recorded
     """
 
     alt = _(

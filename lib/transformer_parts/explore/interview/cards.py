@@ -27,20 +27,15 @@ class QuestionCards(Sheet):
 
     Parameters
     ----------
-    ratings : Ratings, optional
-        Where the reader's own ratings are kept; the user's file if not given.
-    bank : Bank, optional
-        The questions; the library's own if not given.
-    language : str, optional
-        Language of what the reader sees.
+    ratings : Ratings, optional; where the reader's own ratings are kept; the user's file if not given
+    bank : Bank, optional; the questions; the library's own if not given
+    language : str, optional; language of what the reader sees
 
     Attributes
     ----------
     topic, level, everybody, order, time : ipywidgets controls
-    parts : dict of str to ipywidgets.Button
-        By `PARTS`; each reveals or hides.
-    rate : dict of str to ipywidgets.Button
-        By `RATINGS`.
+    parts : dict of str to ipywidgets.Button; by `PARTS`; each reveals or hides
+    rate : dict of str to ipywidgets.Button; by `RATINGS`
     """
 
     alt = _("A card with an interview question, buttons that reveal its answers, and four buttons to rate oneself.")

@@ -17,12 +17,9 @@ class ClaimRound(Sheet):
 
     Parameters
     ----------
-    seed : int, optional
-        Of the order; another one every time if not given.
-    bank : Bank, optional
-        The statements; the library's own if not given.
-    language : str, optional
-        Language of what the reader sees.
+    seed : int, optional; of the order; another one every time if not given
+    bank : Bank, optional; the statements; the library's own if not given
+    language : str, optional; language of what the reader sees
 
     Attributes
     ----------

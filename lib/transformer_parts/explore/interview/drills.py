@@ -27,15 +27,12 @@ class DrillSheet(Sheet):
     ----------
     seed : int, optional
         Of the first case; the following cases have the following seeds.  New numbers every time if not given.
-    language : str, optional
-        Language of what the reader sees.
+    language : str, optional; language of what the reader sees
 
     Attributes
     ----------
-    drill : ipywidgets.Dropdown
-        Which drill.
-    answer : ipywidgets.Text
-        What the reader types; Enter checks it.
+    drill : ipywidgets.Dropdown; which drill
+    answer : ipywidgets.Text; what the reader types; Enter checks it
     """
 
     alt = _("A calculation with fresh numbers, a line for the answer, and buttons to check it and to see the working.")

@@ -22,21 +22,15 @@ class MockSheet(Sheet):
 
     Parameters
     ----------
-    seed : int, optional
-        Of the questions drawn; others every time if not given.
-    ratings : Ratings, optional
-        Where the ratings are kept; the user's file if not given.
-    bank : Bank, optional
-        The questions; the library's own if not given.
-    language : str, optional
-        Language of what the reader sees.
+    seed : int, optional; of the questions drawn; others every time if not given
+    ratings : Ratings, optional; where the ratings are kept; the user's file if not given
+    bank : Bank, optional; the questions; the library's own if not given
+    language : str, optional; language of what the reader sees
 
     Attributes
     ----------
-    count, seconds, level, everybody : ipywidgets controls
-        The settings.
-    interview : MockInterview or None
-        The interview that goes on, or went on last.
+    count, seconds, level, everybody : ipywidgets controls; the settings
+    interview : MockInterview or None; the interview that goes on, or went on last
     """
 
     alt = _("Settings of a mock interview: number of questions, time for each, level; and a button to start.")

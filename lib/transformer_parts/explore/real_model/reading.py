@@ -37,13 +37,11 @@ class Reading(Component):
 
     Parameters
     ----------
-    language : str, optional
-        Language of what the reader sees.
+    language : str, optional; language of what the reader sees
 
     Attributes
     ----------
-    passage : Passage
-        What is shown.
+    passage : Passage; what is shown
     text, progress, tokens, status
         The widgets; ``widget`` holds all of them, and several panels may show it.
     """

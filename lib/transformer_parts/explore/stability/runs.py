@@ -21,12 +21,9 @@ class Quantity(NamedTuple):
 
     Attributes
     ----------
-    label : str
-        In words.
-    symbol : str
-        In mathtext.
-    logarithmic : bool
-        Whether its scale is.
+    label : str; in words
+    symbol : str; in mathtext
+    logarithmic : bool; whether its scale is
     """
 
     label: str

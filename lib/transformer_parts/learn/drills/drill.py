@@ -30,12 +30,9 @@ class Slip:
 
     Attributes
     ----------
-    name : str
-        A short name ("degrees for radians").
-    function : callable
-        Takes the drill's values by keyword and returns the number, or numbers, that the slip gives.
-    message : str
-        What went wrong.
+    name : str; A short name ("degrees for radians")
+    function : callable; takes the drill's values by keyword and returns the number, or numbers, that the slip gives
+    message : str; what went wrong
     """
 
     name: str
@@ -49,22 +46,14 @@ class Drill:
 
     Attributes
     ----------
-    name, title : str
-        For code, and for the page.
-    notebook : str
-        Stem of the notebook that teaches it.
-    draw : callable
-        ``draw(rng)`` returns the values by name.
-    task : callable
-        Takes the values and returns what is asked, in Markdown.
-    answer : callable
-        Takes the values and returns the number or numbers, by the library.
-    working : callable
-        Takes the values and returns the way to the answer, in Markdown.
-    slips : sequence of Slip
-        At least four.
-    kind : {"real", "count", "bytes", "flops"}
-        What the answer is, and so which units it may have.
+    name, title : str; for code, and for the page
+    notebook : str; stem of the notebook that teaches it
+    draw : callable; ``draw(rng)`` returns the values by name
+    task : callable; takes the values and returns what is asked, in Markdown
+    answer : callable; takes the values and returns the number or numbers, by the library
+    working : callable; takes the values and returns the way to the answer, in Markdown
+    slips : sequence of Slip; at least four
+    kind : {"real", "count", "bytes", "flops"}; what the answer is, and so which units it may have
     """
 
     name: str
@@ -108,12 +97,9 @@ class Case:
     Attributes
     ----------
     drill : Drill
-    values : mapping
-        The numbers given.
-    right : tuple of Fraction
-        The answer.
-    slipped : tuple of tuples of Fraction
-        What each slip gives.
+    values : mapping; the numbers given
+    right : tuple of Fraction; the answer
+    slipped : tuple of tuples of Fraction; what each slip gives
     """
 
     drill: Drill

@@ -66,8 +66,7 @@ class DecoderConfig:
     norms_per_layer : {1, 2, 4}
         2: one for each branch, before or after it.  4: before and after (sandwich).  1: both branches in parallel.
     final_norm : bool; one more norm before the head
-    qk_norm : bool
-        Two norms over K in each layer, one for the queries and one for the keys, shared by the heads.
+    qk_norm : bool; two norms over K in each layer, one for the queries and one for the keys, shared by the heads
     max_positions : int
         Rows of a learned position table; 0 where positions cost no parameters (RoPE, ALiBi, sinusoidal).
     qkv_bias, output_bias, ffn_bias : bool

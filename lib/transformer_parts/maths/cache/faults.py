@@ -81,9 +81,8 @@ class Fault:
     place : callable; ``place(chunk)`` returns the positions by which the new queries and keys are turned
     again : bool; turns the cached keys once more at every later step, and keeps the result
     sees_padding : bool; lets everyone attend to the padding
-    scaling : {"none", "rotated", "unrotated", "left over"}
-        Whether the base follows the length (dynamic scaling), with the keys cached after or before the rotation;
-        "left over": it is that of a longer input before this one.
+    scaling : {"none", "rotated", "unrotated", "left over"}; whether the base follows the length (dynamic scaling),
+        with the keys cached after or before the rotation; "left over": it is that of a longer input before this one
 
     Examples
     --------

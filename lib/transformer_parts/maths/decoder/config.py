@@ -66,9 +66,8 @@ class StackConfig:
         Where the norms stand; "pre" and "sandwich" have one more after the last layer.
     rope_base : float or None
         Base of RoPE's frequencies; ``None``: no RoPE, so that positions are known by the causal mask alone.
-    inv_freq : tuple of float, optional
-        RoPE's frequencies in radians per position, one for each pair of a head, instead of those of `rope_base`: the
-        ones of `context_extension`, say.
+    inv_freq : tuple of float, optional; RoPE's frequencies in radians per position, one for each pair of a head,
+        instead of those of `rope_base`: the ones of `context_extension`, say
     layout : {"interleaved", "split"}; which channels of a head make a pair that RoPE turns
     rotary_dim : int, optional; turn only so many channels of a head
     scale : float, optional; of the attention scores; 1/√K if not given
