@@ -21,15 +21,10 @@ LOCALE = Path(__file__).parent / "locale"
 
 @dataclass(frozen=True)
 class Language:
-    """A language, which `language` finds by name; it never changes, and threads may share it.
+    """A language, which `language` finds by name; it never changes, and threads may share it."""
 
-    Attributes
-    ----------
-    name : str; its code: "en", "zh", …
-    catalogue : gettext.NullTranslations; the translations; what it lacks stays English
-    """
-
-    name: str
+    name: str  # its code: "en", "zh", …
+    #: the translations; what it lacks stays English.
     catalogue: gettext.NullTranslations = field(repr=False, compare=False)
 
     def text(self, words: str) -> str:

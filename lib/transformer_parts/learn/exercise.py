@@ -19,34 +19,20 @@ from transformer_parts.maths import require
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer that people give, and what to say to it.
+    """A wrong answer that people give, and what to say to it."""
 
-    Attributes
-    ----------
-    name : str; A short name ("negative angle")
-    function : callable; an implementation that makes the mistake
-    message : str; what is wrong and where to look, in a sentence or two
-    """
-
-    name: str
-    function: Callable
-    message: str
+    name: str  # A short name ("negative angle")
+    function: Callable  # an implementation that makes the mistake
+    message: str  # what is wrong and where to look, in a sentence or two
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The checker's answer; a notebook shows its message.
+    """The checker's answer; a notebook shows its message."""
 
-    Attributes
-    ----------
-    passed : bool; whether every unseen input gave the right result
-    message : str; what was found
-    mistake : str or None; the name of the mistake, where it is a known one
-    """
-
-    passed: bool
-    message: str
-    mistake: str | None = None
+    passed: bool  # whether every unseen input gave the right result
+    message: str  # what was found
+    mistake: str | None = None  # the name of the mistake, where it is a known one
 
     def __repr__(self) -> str:
         return f"{'✓' if self.passed else '✗'} {language().text(self.message)}"
@@ -57,24 +43,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Exercise:
-    """A function to write, with its checker.
+    """A function to write, with its checker."""
 
-    Attributes
-    ----------
-    task : str; what to write, with the signature
-    solution : callable; the right answer
-    inputs : callable; ``inputs(rng)`` returns the positional arguments of one unseen case
-    mistakes : sequence of Mistake; the wrong answers that are told apart
-    hints : sequence of str; hints in steps, each saying more than the one before
-    tolerance : float; largest absolute difference that counts as right
-    """
-
-    task: str
-    solution: Callable
+    task: str  # what to write, with the signature
+    solution: Callable  # the right answer
+    #: ``inputs(rng)`` returns the positional arguments of one unseen case.
     inputs: Callable[[np.random.Generator], tuple]
-    mistakes: Sequence[Mistake]
-    hints: Sequence[str]
-    tolerance: float = 1e-9
+    mistakes: Sequence[Mistake]  # the wrong answers that are told apart
+    hints: Sequence[str]  # hints in steps, each saying more than the one before
+    tolerance: float = 1e-9  # largest absolute difference that counts as right
 
     def hint(self, step: int = 1) -> str:
         """Return hint number `step`, counted from 1, in the reader's language.

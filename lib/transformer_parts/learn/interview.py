@@ -91,13 +91,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Bank:
-    """All questions and claims, in the order of the files.
-
-    Attributes
-    ----------
-    questions : tuple of Question
-    claims : tuple of Claim
-    """
+    """All questions and claims, in the order of the files."""
 
     questions: tuple[Question, ...]
     claims: tuple[Claim, ...]

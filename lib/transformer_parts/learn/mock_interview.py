@@ -17,18 +17,11 @@ POINTS = (0, 1, 2, 3)
 
 @dataclass(frozen=True)
 class Answered:
-    """One question of an interview, done.
-
-    Attributes
-    ----------
-    question : Question
-    rating : str; one of `RATINGS`
-    seconds : float; from seeing the question to seeing its answer
-    """
+    """One question of an interview, done."""
 
     question: Question
-    rating: str
-    seconds: float
+    rating: str  # one of `RATINGS`
+    seconds: float  # from seeing the question to seeing its answer
 
     @property
     def points(self) -> int:
@@ -94,18 +87,11 @@ def draw(questions: Sequence[Question], count: int, *, seed: int | None = None) 
 
 @dataclass
 class MockInterview:
-    """An interview that is going on.
+    """An interview that is going on."""
 
-    Attributes
-    ----------
-    questions : tuple of Question; in the order in which they are asked
-    seconds : float; the time for each
-    answered : list of Answered; what has been done so far
-    """
-
-    questions: tuple[Question, ...]
-    seconds: float
-    answered: list[Answered] = field(default_factory=list)
+    questions: tuple[Question, ...]  # in the order in which they are asked
+    seconds: float  # the time for each
+    answered: list[Answered] = field(default_factory=list)  # what has been done so far
 
     @property
     def present(self) -> Question | None:

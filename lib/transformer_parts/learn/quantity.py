@@ -51,16 +51,10 @@ _RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹−", "-0123456789-")
 
 @dataclass(frozen=True)
 class Given:
-    """A number as it was typed.
+    """A number as it was typed."""
 
-    Attributes
-    ----------
-    value : Fraction; with its unit
-    step : Fraction
-        What one more in its last digit would add; 0 for a fraction.  Zeros at the end of a whole number tell nothing.
-    """
-
-    value: Fraction
+    value: Fraction  # with its unit
+    #: What one more in its last digit would add; 0 for a fraction.  Zeros at the end of a whole number tell nothing.
     step: Fraction
 
 

@@ -17,18 +17,11 @@ from transformer_parts.runs.stability import COMPARISONS
 
 
 class Quantity(NamedTuple):
-    """One quantity that is watched.
+    """One quantity that is watched."""
 
-    Attributes
-    ----------
-    label : str; in words
-    symbol : str; in mathtext
-    logarithmic : bool; whether its scale is
-    """
-
-    label: str
-    symbol: str
-    logarithmic: bool
+    label: str  # in words
+    symbol: str  # in mathtext
+    logarithmic: bool  # whether its scale is
 
 
 QUANTITIES = MappingProxyType(

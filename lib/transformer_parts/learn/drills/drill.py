@@ -26,18 +26,12 @@ Numbers = tuple[Fraction, ...]
 
 @dataclass(frozen=True)
 class Slip:
-    """A wrong way to calculate, and what to say to whoever took it.
+    """A wrong way to calculate, and what to say to whoever took it."""
 
-    Attributes
-    ----------
-    name : str; A short name ("degrees for radians")
-    function : callable; takes the drill's values by keyword and returns the number, or numbers, that the slip gives
-    message : str; what went wrong
-    """
-
-    name: str
+    name: str  # A short name ("degrees for radians")
+    #: takes the drill's values by keyword and returns the number, or numbers, that the slip gives.
     function: Callable[..., Any]
-    message: str
+    message: str  # what went wrong
 
 
 @dataclass(frozen=True)
@@ -92,20 +86,12 @@ class Drill:
 
 @dataclass(frozen=True)
 class Case:
-    """A drill with its numbers.
-
-    Attributes
-    ----------
-    drill : Drill
-    values : mapping; the numbers given
-    right : tuple of Fraction; the answer
-    slipped : tuple of tuples of Fraction; what each slip gives
-    """
+    """A drill with its numbers."""
 
     drill: Drill
-    values: Mapping[str, Any]
-    right: Numbers
-    slipped: tuple[Numbers, ...]
+    values: Mapping[str, Any]  # the numbers given
+    right: Numbers  # the answer
+    slipped: tuple[Numbers, ...]  # what each slip gives
 
     @property
     def task(self) -> str:
