@@ -169,7 +169,11 @@ def entries(docstring: str, section: str) -> set[str]:
     """Return the names that a section of a docstring has entries for."""
     parts = re.split(r"^([A-Z][A-Za-z ]+)\n-{3,}\n", docstring, flags=re.MULTILINE)
     lines = dict(zip(parts[1::2], parts[2::2], strict=True)).get(section, "").splitlines()
-    names = [re.split(r"\s+:|:\s", line)[0] for line in lines if line and not line[0].isspace()]
+    names = [
+        re.split(r"\s+:|:\s", line)[0]
+        for line in lines
+        if line and not line[0].isspace() and not line.startswith("Source: ")
+    ]
     return {name.strip(" *`") for line in names for name in line.split(",")}
 
 

@@ -49,9 +49,7 @@ def relu(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...); in the dtype of `x` (integers: float64), as for every function of this module
 
-    References
-    ----------
-    Nair & Hinton, "Rectified Linear Units Improve Restricted Boltzmann Machines", ICML 2010, §2.
+    Source: Nair & Hinton, "Rectified Linear Units Improve Restricted Boltzmann Machines", ICML 2010, §2.
 
     Examples
     --------
@@ -77,9 +75,7 @@ def sigmoid(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...); between 0 and 1, in the dtype of `x`
 
-    References
-    ----------
-    Dauphin et al., "Language Modeling with Gated Convolutional Networks", arXiv:1612.08083, §2 (as a gate).
+    Source: Dauphin et al., "Language Modeling with Gated Convolutional Networks", arXiv:1612.08083, §2 (as a gate).
 
     Examples
     --------
@@ -160,9 +156,7 @@ def gelu(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...)
 
-    References
-    ----------
-    Hendrycks & Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, §2.
+    Source: Hendrycks & Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, §2.
 
     Examples
     --------
@@ -193,9 +187,7 @@ def gelu_tanh(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...)
 
-    References
-    ----------
-    Hendrycks & Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, §2.
+    Source: Hendrycks & Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, §2.
 
     Examples
     --------
@@ -272,9 +264,7 @@ def silu_derivative(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...)
 
-    References
-    ----------
-    Elfwing et al., arXiv:1702.03118, §2 (there dSiLU, itself used as an activation).
+    Source: Elfwing et al., arXiv:1702.03118, §2 (there dSiLU, itself used as an activation).
 
     Examples
     --------
@@ -298,9 +288,7 @@ def swish_derivative(x: ArrayLike, beta: float = 1.0) -> NDArray:
     -------
     ndarray, shape (...)
 
-    References
-    ----------
-    Ramachandran et al., "Searching for Activation Functions", arXiv:1710.05941, §4.
+    Source: Ramachandran et al., "Searching for Activation Functions", arXiv:1710.05941, §4.
 
     Examples
     --------
@@ -331,9 +319,7 @@ def gelu_derivative(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...)
 
-    References
-    ----------
-    Hendrycks & Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, §2 (the function).
+    Source: Hendrycks & Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, §2 (the function).
 
     Examples
     --------
@@ -364,9 +350,7 @@ def gelu_tanh_derivative(x: ArrayLike) -> NDArray:
     -------
     ndarray, shape (...)
 
-    References
-    ----------
-    Hendrycks & Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, §2 (the function).
+    Source: Hendrycks & Gimpel, "Gaussian Error Linear Units (GELUs)", arXiv:1606.08415, §2 (the function).
 
     Examples
     --------
@@ -504,9 +488,7 @@ def dead_units(pre: ArrayLike) -> NDArray[np.bool_]:
     -------
     ndarray of bool, shape (F,); True where the unit is dead
 
-    References
-    ----------
-    Voita et al., "Neurons in Large Language Models: Dead, N-gram, Positional", arXiv:2309.04827.
+    Source: Voita et al., "Neurons in Large Language Models: Dead, N-gram, Positional", arXiv:2309.04827.
 
     Examples
     --------

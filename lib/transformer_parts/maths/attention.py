@@ -38,9 +38,7 @@ def causal_mask(L: int, S: int | None = None) -> NDArray[np.bool_]:
     -------
     (L, S) ndarray of bool
 
-    References
-    ----------
-    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2.3.
+    Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2.3.
 
     Examples
     --------
@@ -105,9 +103,7 @@ def attention_weights(
     (…, H, L, S) ndarray
         Held whole: L·S numbers for each head.  `attention` never makes this array.
 
-    References
-    ----------
-    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2.1.
+    Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2.1.
 
     Examples
     --------
@@ -400,9 +396,7 @@ def softmax(x: ArrayLike, axis: int = -1) -> NDArray:
     ValueError
         If a slice holds nothing but −inf.
 
-    References
-    ----------
-    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2.1.
+    Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.2.1.
 
     Examples
     --------
@@ -446,9 +440,7 @@ def entropy(weights: ArrayLike, axis: int = -1) -> NDArray:
     ValueError
         If a sum is not 1 (logits were passed, say).
 
-    References
-    ----------
-    Shannon, "A Mathematical Theory of Communication", 1948, §6.
+    Source: Shannon, "A Mathematical Theory of Communication", 1948, §6.
 
     Examples
     --------

@@ -164,9 +164,7 @@ def yarn(
     -------
     ScaledRope : frequencies, and the factor of query and key
 
-    References
-    ----------
-    YaRN, arXiv 2309.00071v2, §3.4, Definition 3.
+    Source: YaRN, arXiv 2309.00071v2, §3.4, Definition 3.
 
     Examples
     --------
@@ -241,9 +239,7 @@ def position_interpolation(head_dim: int, factor: float, *, rope_base: float = 1
     -------
     ScaledRope : with attention factor 1
 
-    References
-    ----------
-    Position Interpolation, arXiv 2306.15595, §2.3.
+    Source: Position Interpolation, arXiv 2306.15595, §2.3.
 
     Examples
     --------
@@ -271,9 +267,7 @@ def ntk_base(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> flo
     -------
     float; the new base, which must be within float64
 
-    References
-    ----------
-    YaRN, arXiv 2309.00071v2, §3.1, Definition 1.
+    Source: YaRN, arXiv 2309.00071v2, §3.1, Definition 1.
 
     Examples
     --------
@@ -305,9 +299,7 @@ def ntk_aware(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> Sc
     -------
     ScaledRope : with attention factor 1
 
-    References
-    ----------
-    YaRN, arXiv 2309.00071v2, §3.1, Definition 1.
+    Source: YaRN, arXiv 2309.00071v2, §3.1, Definition 1.
 
     Examples
     --------
@@ -368,9 +360,7 @@ def dynamic_ntk(
     -------
     ScaledRope : with attention factor 1
 
-    References
-    ----------
-    YaRN, arXiv 2309.00071v2, §3.3; the form with a factor is that of transformers' ``modeling_rope_utils``.
+    Source: YaRN, arXiv 2309.00071v2, §3.3; the form with a factor is that of transformers' ``modeling_rope_utils``.
 
     Examples
     --------
@@ -480,9 +470,7 @@ def angle_coverage(trained: ArrayLike, extended: ArrayLike, trained_length: int,
     -------
     AngleCoverage : by pair
 
-    References
-    ----------
-    YaRN, arXiv 2309.00071v2, §3.2 (the pairs of wavelength above L).
+    Source: YaRN, arXiv 2309.00071v2, §3.2 (the pairs of wavelength above L).
 
     Examples
     --------

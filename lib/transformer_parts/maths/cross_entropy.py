@@ -27,9 +27,7 @@ def cross_entropy(logits: ArrayLike, targets: ArrayLike) -> float:
     -------
     float; ln V where all logits of every counted position are equal
 
-    References
-    ----------
-    Goodfellow et al., "Deep Learning", 2016, §6.2.2.3 (the loss and its gradient, softmax minus one-hot).
+    Source: Goodfellow et al., "Deep Learning", 2016, §6.2.2.3 (the loss and its gradient, softmax minus one-hot).
 
     Examples
     --------
@@ -59,9 +57,7 @@ def cross_entropy_backward(logits: ArrayLike, targets: ArrayLike) -> NDArray:
     -------
     ndarray, shape (..., V)
 
-    References
-    ----------
-    Goodfellow et al., "Deep Learning", 2016, §6.2.2.3.
+    Source: Goodfellow et al., "Deep Learning", 2016, §6.2.2.3.
 
     Examples
     --------

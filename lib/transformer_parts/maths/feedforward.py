@@ -75,9 +75,7 @@ def ffn(
     ValueError
         If a product overflows, that of `x` or of the hidden layer, named ``hidden``.
 
-    References
-    ----------
-    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.3, eq. 2.
+    Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.3, eq. 2.
 
     Examples
     --------
@@ -191,9 +189,7 @@ def swiglu(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, w_down: ArrayLike) 
     -------
     ndarray, shape (..., D); as for `glu`
 
-    References
-    ----------
-    Shazeer, "GLU Variants Improve Transformer", arXiv:2002.05202, §2, eq. 6 (with β = 1).
+    Source: Shazeer, "GLU Variants Improve Transformer", arXiv:2002.05202, §2, eq. 6 (with β = 1).
 
     Examples
     --------

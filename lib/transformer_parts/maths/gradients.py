@@ -136,9 +136,7 @@ def rotate_backward(
     -------
     ndarray, shape (..., L, K)
 
-    References
-    ----------
-    RoFormer, arXiv 2104.09864, §3.2.2: the rotation matrix is orthogonal.
+    Source: RoFormer, arXiv 2104.09864, §3.2.2: the rotation matrix is orthogonal.
 
     Examples
     --------
@@ -168,9 +166,7 @@ def softmax_backward(grad: ArrayLike, weights: ArrayLike, axis: int = -1) -> NDA
     -------
     ndarray, shape (...); sums to 0 along the axis: a constant added to the logits changes nothing
 
-    References
-    ----------
-    Dao et al., "FlashAttention", arXiv:2205.14135, appendix B.2.
+    Source: Dao et al., "FlashAttention", arXiv:2205.14135, appendix B.2.
 
     Examples
     --------

@@ -171,9 +171,7 @@ def kaiming_std(fan_in: int, gain: float = math.sqrt(2)) -> float:
     -------
     float
 
-    References
-    ----------
-    He et al., "Delving Deep into Rectifiers", arXiv:1502.01852, §2.2, equation 10.
+    Source: He et al., "Delving Deep into Rectifiers", arXiv:1502.01852, §2.2, equation 10.
 
     Examples
     --------
@@ -242,9 +240,7 @@ def standard_deviations(
     -------
     dict of str to float; by the names of `decoder.shapes`, matrices only
 
-    References
-    ----------
-    β: Wang et al., "DeepNet", arXiv:2203.00555, §2, figure 2, decoder-only.
+    Source: β: Wang et al., "DeepNet", arXiv:2203.00555, §2, figure 2, decoder-only.
 
     Examples
     --------

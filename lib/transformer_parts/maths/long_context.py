@@ -22,9 +22,7 @@ def windowed_keys(length: int, window: int | None = None) -> int:
     -------
     int
 
-    References
-    ----------
-    Jiang et al., "Mistral 7B", arXiv:2310.06825, §2 (sliding-window attention and its rolling cache).
+    Source: Jiang et al., "Mistral 7B", arXiv:2310.06825, §2 (sliding-window attention and its rolling cache).
 
     Examples
     --------
@@ -88,9 +86,7 @@ def long_context_cost(
     -------
     LongContextCost
 
-    References
-    ----------
-    Pope et al., "Efficiently Scaling Transformer Inference", arXiv:2211.05102, §2 (what bounds the two phases).
+    Source: Pope et al., "Efficiently Scaling Transformer Inference", arXiv:2211.05102, §2 (what bounds the two phases).
 
     Examples
     --------

@@ -43,9 +43,7 @@ def pre_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     -------
     ndarray, shape (..., D)
 
-    References
-    ----------
-    Xiong et al., "On Layer Normalization in the Transformer Architecture", arXiv:2002.04745, §3.1, table 1.
+    Source: Xiong et al., "On Layer Normalization in the Transformer Architecture", arXiv:2002.04745, §3.1, table 1.
 
     Examples
     --------
@@ -70,9 +68,7 @@ def post_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     -------
     ndarray, shape (..., D)
 
-    References
-    ----------
-    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.1; arXiv:2002.04745, §3.1, table 1.
+    Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.1; arXiv:2002.04745, §3.1, table 1.
 
     Examples
     --------
@@ -98,9 +94,7 @@ def sandwich_norm(x: ArrayLike, branch: Part, norm: Part, norm_out: Part) -> NDA
     -------
     ndarray, shape (..., D)
 
-    References
-    ----------
-    Ding et al., "CogView", arXiv:2105.13290, §2.4 (Sandwich-LN).
+    Source: Ding et al., "CogView", arXiv:2105.13290, §2.4 (Sandwich-LN).
 
     Examples
     --------
@@ -128,9 +122,7 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
     -------
     ndarray, shape (..., D)
 
-    References
-    ----------
-    Wang et al., "DeepNet: Scaling Transformers to 1,000 Layers", arXiv:2203.00555, §4.1 and figure 2.
+    Source: Wang et al., "DeepNet: Scaling Transformers to 1,000 Layers", arXiv:2203.00555, §4.1 and figure 2.
 
     Examples
     --------

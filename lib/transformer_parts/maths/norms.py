@@ -42,9 +42,7 @@ def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-6) -
     ``rms_norm(c * x) == rms_norm(x)`` for c > 0 holds in the limit ε → 0 alone: scaling x by c is scaling ε
     by 1/c².  There is no mean to subtract; ``layer_norm(x) == rms_norm(x - mean(x))``, at the same ε.
 
-    References
-    ----------
-    Zhang & Sennrich, "Root Mean Square Layer Normalization", arXiv:1910.07467, §4, eq. 4.
+    Source: Zhang & Sennrich, "Root Mean Square Layer Normalization", arXiv:1910.07467, §4, eq. 4.
 
     Examples
     --------
@@ -89,9 +87,7 @@ def layer_norm(
     -------
     ndarray, shape (..., D)
 
-    References
-    ----------
-    Ba, Kiros & Hinton, "Layer Normalization", arXiv:1607.06450, §3, eq. 3 (the gain and the bias: §3.1, eq. 4).
+    Source: Ba, Kiros & Hinton, "Layer Normalization", arXiv:1607.06450, §3, eq. 3 (the gain and the bias: §3.1, eq. 4).
 
     Examples
     --------
@@ -214,9 +210,7 @@ def moments(x: ArrayLike) -> Moments:
     -------
     Moments : three arrays of shape (...), float64
 
-    References
-    ----------
-    Zhang & Sennrich, arXiv:1910.07467, eqs. 2 (μ, σ) and 4 (RMS).
+    Source: Zhang & Sennrich, arXiv:1910.07467, eqs. 2 (μ, σ) and 4 (RMS).
 
     Examples
     --------
@@ -308,9 +302,7 @@ def rms_norm_cast_first(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, d
     --------
     rms_norm_cast_last : The other order.
 
-    References
-    ----------
-    ``LlamaRMSNorm`` in Hugging Face transformers; ``RMSNorm`` in Meta's llama/model.py.
+    Source: ``LlamaRMSNorm`` in Hugging Face transformers; ``RMSNorm`` in Meta's llama/model.py.
 
     Examples
     --------
@@ -341,9 +333,7 @@ def rms_norm_cast_last(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, dt
     --------
     rms_norm_cast_first : The other order.
 
-    References
-    ----------
-    ``GemmaRMSNorm`` in Hugging Face transformers; ``RMSNorm`` in Google's gemma_pytorch, gemma/model.py.
+    Source: ``GemmaRMSNorm`` in Hugging Face transformers; ``RMSNorm`` in Google's gemma_pytorch, gemma/model.py.
 
     Examples
     --------

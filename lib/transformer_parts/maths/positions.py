@@ -31,9 +31,7 @@ def sinusoidal(seq_len: int, d_model: int, base: float = 10000.0) -> NDArray[np.
     -------
     (L, D) ndarray; to be added to embeddings (…, L, D)
 
-    References
-    ----------
-    Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.5.
+    Source: Vaswani et al., "Attention Is All You Need", arXiv:1706.03762, §3.5.
 
     Examples
     --------
@@ -56,9 +54,7 @@ def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> 
     -------
     (…, D) ndarray; float64
 
-    References
-    ----------
-    Vaswani et al., arXiv:1706.03762, §3.5.
+    Source: Vaswani et al., arXiv:1706.03762, §3.5.
 
     Examples
     --------
@@ -129,9 +125,7 @@ def shift_error(
     -------
     (…) ndarray; max |PE[p + k] − M PE[p]|
 
-    References
-    ----------
-    The claim of Vaswani et al., arXiv:1706.03762, §3.5, as a number.
+    Source: The claim of Vaswani et al., arXiv:1706.03762, §3.5, as a number.
 
     Examples
     --------
@@ -160,9 +154,7 @@ def shift_inner_product(shifts: ArrayLike, d_model: int, base: float = 10000.0) 
     -------
     (…) ndarray; at most D/2, the squared length of every vector of the table, which is its value at k = 0
 
-    References
-    ----------
-    Follows from Vaswani et al., arXiv:1706.03762, §3.5, by sin a sin b + cos a cos b = cos(a − b).
+    Source: Follows from Vaswani et al., arXiv:1706.03762, §3.5, by sin a sin b + cos a cos b = cos(a − b).
 
     Examples
     --------

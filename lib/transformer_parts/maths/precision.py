@@ -49,9 +49,7 @@ def round_to(x: ArrayLike, dtype: str) -> NDArray:
         Values of the format, held as float32 where `x` is of 32 or 16 bits, else as float64.  Beyond the format's
         largest value they are infinite; below its smallest normal one they are subnormal, then zero.
 
-    References
-    ----------
-    IEEE 754-2019, §4.3.1 (roundTiesToEven).
+    Source: IEEE 754-2019, §4.3.1 (roundTiesToEven).
 
     Examples
     --------

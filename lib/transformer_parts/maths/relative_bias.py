@@ -38,9 +38,7 @@ def relative_positions(L: int, S: int | None = None) -> NDArray[np.int64]:
     -------
     (L, S) ndarray of int; negative for keys before the query
 
-    References
-    ----------
-    Raffel et al., arXiv:1910.10683, §2.1 (the "offset between the key and query").
+    Source: Raffel et al., arXiv:1910.10683, §2.1 (the "offset between the key and query").
 
     Examples
     --------
@@ -73,9 +71,7 @@ def t5_bias(
     -------
     (H, L, S) ndarray; in the floating dtype of `table`
 
-    References
-    ----------
-    Raffel et al., arXiv:1910.10683, §2.1.
+    Source: Raffel et al., arXiv:1910.10683, §2.1.
 
     Examples
     --------
@@ -138,9 +134,7 @@ def single_sequence_slopes(n_heads: int) -> NDArray[np.float64]:
     -------
     (n_heads,) ndarray; from 2^(−8/n) down to 1/256
 
-    References
-    ----------
-    Press, Smith & Lewis, arXiv:2108.12409, §3.
+    Source: Press, Smith & Lewis, arXiv:2108.12409, §3.
 
     Examples
     --------
@@ -162,9 +156,7 @@ def power_of_two_heads(n_heads: int) -> int:
     -------
     int; p, with p ≤ n < 2p
 
-    References
-    ----------
-    ``get_slopes`` of the code released with Press, Smith & Lewis, arXiv:2108.12409.
+    Source: ``get_slopes`` of the code released with Press, Smith & Lewis, arXiv:2108.12409.
 
     Examples
     --------
@@ -191,9 +183,7 @@ def alibi_bias(slopes: ArrayLike, L: int, S: int | None = None) -> NDArray:
     (…, H, L, S) ndarray
         In the floating dtype of `slopes`.  With a causal mask only j ≤ i is read.
 
-    References
-    ----------
-    Press, Smith & Lewis, arXiv:2108.12409, §3.
+    Source: Press, Smith & Lewis, arXiv:2108.12409, §3.
 
     Examples
     --------
@@ -219,9 +209,7 @@ def half_distance(slopes: ArrayLike) -> NDArray:
     -------
     (…, H) ndarray; in positions; infinite for a slope of 0
 
-    References
-    ----------
-    From the bias of Press, Smith & Lewis, arXiv:2108.12409, §3.
+    Source: From the bias of Press, Smith & Lewis, arXiv:2108.12409, §3.
 
     Examples
     --------
@@ -343,9 +331,7 @@ def t5_curve(
     ndarray
         Of the shape of `distance`.  Beyond max_distance it goes on, where the bucket does not.
 
-    References
-    ----------
-    Raffel et al., arXiv:1910.10683, §2.1.
+    Source: Raffel et al., arXiv:1910.10683, §2.1.
 
     Examples
     --------

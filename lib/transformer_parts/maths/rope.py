@@ -37,9 +37,7 @@ def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
     ndarray, shape (P,)
         Radians per position.  The first is 1 whatever the base.
 
-    References
-    ----------
-    RoFormer, arXiv 2104.09864, §3.2.2 (the definition of Θ beside equation 15; counted there from i = 1).
+    Source: RoFormer, arXiv 2104.09864, §3.2.2 (the definition of Θ beside equation 15; counted there from i = 1).
 
     Examples
     --------
@@ -63,9 +61,7 @@ def wavelengths(inv_freq: ArrayLike) -> NDArray[np.float64]:
     -------
     ndarray, shape (P,); positions per turn
 
-    References
-    ----------
-    B. Peng et al., "YaRN", arXiv 2309.00071v2, §2.3 (equation 13).
+    Source: B. Peng et al., "YaRN", arXiv 2309.00071v2, §2.3 (equation 13).
 
     Examples
     --------
@@ -118,9 +114,7 @@ def rotate(
         The turned vectors, in the dtype of `x` (integers become float64).  Angles are computed in float64 whatever the
         dtype, so that position 100000 is as exact as position 1.
 
-    References
-    ----------
-    RoFormer, arXiv 2104.09864, §3.2.2 (equations 14 and 15) and §3.4.2 (equation 34).
+    Source: RoFormer, arXiv 2104.09864, §3.2.2 (equations 14 and 15) and §3.4.2 (equation 34).
 
     Examples
     --------
@@ -205,9 +199,7 @@ def scores_by_offset(
     ndarray, shape (..., N); the scores, computed in float64 and returned in the dtype of query and key (where they
         differ, in the wider one, at least float32)
 
-    References
-    ----------
-    RoFormer, arXiv 2104.09864, §3.2.2 (equation 16) and §3.4.3 (equation 35, as complex numbers).
+    Source: RoFormer, arXiv 2104.09864, §3.2.2 (equation 16) and §3.4.3 (equation 35, as complex numbers).
 
     Examples
     --------

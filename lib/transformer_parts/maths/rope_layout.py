@@ -33,9 +33,7 @@ def pair_indices(head_dim: int, layout: str = "interleaved", *, rotary_dim: int 
     -------
     ndarray, shape (r/2, 2); channels that are not turned are in no pair
 
-    References
-    ----------
-    RoFormer, arXiv 2104.09864, §3.4.2 (equation 34).
+    Source: RoFormer, arXiv 2104.09864, §3.4.2 (equation 34).
 
     Examples
     --------

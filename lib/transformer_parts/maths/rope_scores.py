@@ -61,9 +61,7 @@ def pair_scores(
     -------
     ndarray, shape (..., P, N); the contributions
 
-    References
-    ----------
-    RoFormer, arXiv 2104.09864, §3.4.3 (equation 35).
+    Source: RoFormer, arXiv 2104.09864, §3.4.3 (equation 35).
 
     Examples
     --------
@@ -102,9 +100,7 @@ def decay_bound(
     -------
     ndarray, shape (..., N); the bound, never below the size of the score
 
-    References
-    ----------
-    RoFormer, arXiv 2104.09864, §3.4.3 (equations 36 and 37, by Abel summation).
+    Source: RoFormer, arXiv 2104.09864, §3.4.3 (equations 36 and 37, by Abel summation).
 
     Examples
     --------
@@ -142,9 +138,7 @@ def pair_waves(query: ArrayLike, key: ArrayLike, *, layout: str = "interleaved")
     -------
     PairWaves : ``amplitude``, shape (..., P), and ``phase``, shape (..., P), in radians from −π to π
 
-    References
-    ----------
-    RoFormer, arXiv 2104.09864, §3.4.3 (equation 35).
+    Source: RoFormer, arXiv 2104.09864, §3.4.3 (equation 35).
 
     Examples
     --------

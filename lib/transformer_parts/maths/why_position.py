@@ -319,9 +319,7 @@ def equivariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order
     -------
     (…, L, Dv) ndarray; zero, up to rounding, if f is permutation equivariant
 
-    References
-    ----------
-    Lee et al., "Set Transformer", arXiv:1810.00825, §3.1 (blocks of attention are equivariant).
+    Source: Lee et al., "Set Transformer", arXiv:1810.00825, §3.1 (blocks of attention are equivariant).
 
     Examples
     --------

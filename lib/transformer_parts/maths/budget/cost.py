@@ -89,9 +89,7 @@ def kv_cache_bytes(config: DecoderConfig, tokens: int, bytes_per_value: float = 
     -------
     int; bytes, exact at any size; a fraction is counted as a whole one
 
-    References
-    ----------
-    Shazeer, arXiv:1911.02150, §3 (sharing the kv heads); Ainslie et al., arXiv:2305.13245, §2.2 (in groups).
+    Source: Shazeer, arXiv:1911.02150, §3 (sharing the kv heads); Ainslie et al., arXiv:2305.13245, §2.2 (in groups).
 
     Examples
     --------

@@ -311,9 +311,7 @@ def attention_parameters(
     -------
     int; parameters of one layer's attention
 
-    References
-    ----------
-    Vaswani et al., arXiv:1706.03762, §3.2.2; Ainslie et al., arXiv:2305.13245, §2.2 (grouped kv heads).
+    Source: Vaswani et al., arXiv:1706.03762, §3.2.2; Ainslie et al., arXiv:2305.13245, §2.2 (grouped kv heads).
 
     Examples
     --------

@@ -24,9 +24,7 @@ def equal_budget_d_ff(d_ff: int) -> float:
     -------
     float; width of the gated one, as the equation has it: not rounded
 
-    References
-    ----------
-    Shazeer, arXiv:2002.05202, §2 (the factor 2/3, below eq. 6).
+    Source: Shazeer, arXiv:2002.05202, §2 (the factor 2/3, below eq. 6).
 
     Examples
     --------
@@ -154,9 +152,7 @@ def match_budget(
     -------
     BudgetMatch : both numbers and the verdict
 
-    References
-    ----------
-    Shazeer, arXiv:2002.05202, §2 (why the budgets should match).
+    Source: Shazeer, arXiv:2002.05202, §2 (why the budgets should match).
 
     Examples
     --------

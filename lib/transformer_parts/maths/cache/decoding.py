@@ -127,9 +127,7 @@ def layer_step(
         If a shape does not fit, an entry is not finite, the cache refuses the tokens, or `inv_freq` is given with
         a cache of rotated keys (which were turned by others).  The cache is as it was then.
 
-    References
-    ----------
-    Shazeer, "Fast Transformer Decoding", arXiv:1911.02150, §2.4.
+    Source: Shazeer, "Fast Transformer Decoding", arXiv:1911.02150, §2.4.
 
     Examples
     --------
@@ -174,9 +172,7 @@ def stack_step(
     ValueError
         As `layer_step` does, or if the caches do not belong to the layers.  Every cache is as it was then.
 
-    References
-    ----------
-    Pope et al., "Efficiently Scaling Transformer Inference", arXiv:2211.05102, §2.
+    Source: Pope et al., "Efficiently Scaling Transformer Inference", arXiv:2211.05102, §2.
 
     Examples
     --------

@@ -345,9 +345,7 @@ def whole(
     -------
     Decoding
 
-    References
-    ----------
-    Peng et al., "YaRN", arXiv:2309.00071, §3.3.
+    Source: Peng et al., "YaRN", arXiv:2309.00071, §3.3.
 
     Examples
     --------
@@ -465,9 +463,7 @@ def head_whole(
     -------
     tuple of Glance
 
-    References
-    ----------
-    Peng et al., "YaRN", arXiv:2309.00071, §3.3.
+    Source: Peng et al., "YaRN", arXiv:2309.00071, §3.3.
 
     Examples
     --------

@@ -179,9 +179,7 @@ class KVCache:
         ValueError
             If the keys are rotated already, or as `rope.rotate` does.
 
-        References
-        ----------
-        Peng et al., "YaRN", arXiv:2309.00071, §3.3.
+        Source: Peng et al., "YaRN", arXiv:2309.00071, §3.3.
 
         Examples
         --------

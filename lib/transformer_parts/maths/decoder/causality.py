@@ -60,9 +60,7 @@ def walk(weights: Mapping[str, NDArray], x: ArrayLike, config: StackConfig, *, s
         has one hidden tensor in place of gate, up and product; post has sum1 before U and sum2 before Y instead of
         norm1 and norm2.
 
-    References
-    ----------
-    As of `Layer`; SwiGLU: Shazeer, arXiv:2002.05202, §2.
+    Source: as of `Layer`; SwiGLU: Shazeer, arXiv:2002.05202, §2.
 
     Examples
     --------

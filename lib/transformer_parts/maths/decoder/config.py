@@ -325,9 +325,7 @@ def random_layer(
     -------
     dict of str to ndarray; by the names of `layer_shapes`
 
-    References
-    ----------
-    Radford et al., "Improving Language Understanding by Generative Pre-Training", 2018, §4.1: N(0, 0.02).
+    Source: Radford et al., "Improving Language Understanding by Generative Pre-Training", 2018, §4.1: N(0, 0.02).
 
     Examples
     --------

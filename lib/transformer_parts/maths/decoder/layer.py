@@ -38,9 +38,7 @@ class Layer:
         Names and shapes as `config.layer_shapes` has them.  They are not checked.
     config : StackConfig; sizes and kinds
 
-    References
-    ----------
-    Pre and post: Xiong et al., arXiv:2002.04745, §3.1 and table 1; the others: `norm_placement`.
+    Source: Pre and post: Xiong et al., arXiv:2002.04745, §3.1 and table 1; the others: `norm_placement`.
 
     Examples
     --------
@@ -411,9 +409,7 @@ class DecoderLayer(Layer):
         -------
         DecoderLayer
 
-        References
-        ----------
-        As of `config.random_layer`, which draws the weights.
+        Source: as of `config.random_layer`, which draws the weights.
 
         Examples
         --------
