@@ -103,8 +103,7 @@ def test_keys_alone_reach_a_slider_and_move_it(explorer):
     seen = []
     for key, place in keys.items():
         page.keyboard.press(key)
-        explorer.settle()
-        assert explorer.value(control) == values[place], key
+        explorer.reach(control, values[place])
         assert explorer.shown() == explorer.wanted(**{control: values[place]})
         seen.append((explorer.shown(), *explorer.numbers()))
         said = explorer.slider(control).locator(".widget-readout").inner_text()

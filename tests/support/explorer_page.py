@@ -243,6 +243,15 @@ class ExplorerOnPage:
                 raise TimeoutError(f"the page shows another {wrong} than the kernel's state gives")
             self.page.wait_for_timeout(50)
 
+    def reach(self, control: str, value: object, seconds: float = 20) -> None:
+        """Wait until a control has a value in the kernel, and the page shows what belongs to it."""
+        deadline = time.monotonic() + seconds
+        while (found := self.value(control)) != value:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{control}: the kernel has {found}, want {value}")
+            self.page.wait_for_timeout(50)
+        self.settle()
+
     def numbers(self) -> list[str]:
         """Return the values in the table on the page, with plain spaces."""
         return [text.replace("\xa0", " ") for text in self.table.locator("td").all_inner_texts()]
