@@ -21,6 +21,7 @@ from nbclient import NotebookClient
 
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.interview import SHEETS
+from transformer_parts.explore.prediction import Prediction
 from transformer_parts.language import language
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -29,9 +30,11 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 #: Tags of the cells that show widgets.
-WIDGETS = frozenset({"explorer", "live-run", "sheet"})
+WIDGETS = frozenset({"explorer", "live-run", "prediction", "sheet"})
+#: Tag of the cells with the facts behind the predictions, which are folded until the reader opens them.
+ANSWERS = "answers"
 #: What a cell can show, by the names of the classes.
-KINDS = MappingProxyType({kind.__name__: kind for kind in (*PANELS, *LIVE_RUNS, *SHEETS)})
+KINDS = MappingProxyType({kind.__name__: kind for kind in (*PANELS, *LIVE_RUNS, *SHEETS, Prediction)})
 #: What has a still, by the path of the still.
 STILLS = MappingProxyType({kind.still: kind for kind in (*PANELS, *LIVE_RUNS)})
 #: nbval refuses outputs of a cell without a number; one that counts would change with every cell added above.
@@ -39,16 +42,21 @@ EXECUTION_COUNT = 1
 
 
 class Shown(NamedTuple):
-    """An explorer, live run or sheet that a cell shows: its name in the kernel, and its class."""
+    """An explorer, live run, sheet or prediction that a cell shows: its name in the kernel, and its class."""
 
     name: str
     kind: type
 
 
 def shown(cell: nbformat.NotebookNode) -> Shown | None:
-    """Return what a cell shows, whose source is ``name = Kind(...)`` and ``name``; None if it is another cell."""
-    found = re.fullmatch(r"(\w+) = (\w+)\([\w.]*\)\n\1", cell.source.strip())
+    """Return what a cell shows, whose source is ``name = Kind(...)`` and ``name``; None if it is another cell.
+
+    A prediction has its question, answers and a function between the brackets, over several lines.
+    """
+    found = re.fullmatch(r"(\w+) = (\w+)\((.*)\)\n\1", cell.source.strip(), re.DOTALL)
     if cell.cell_type != "code" or found is None or found[2] not in KINDS:
+        return None
+    if KINDS[found[2]] is not Prediction and not re.fullmatch(r"[\w.]*", found[3]):
         return None
     return Shown(found[1], KINDS[found[2]])
 
@@ -73,7 +81,8 @@ def normalise(notebook: nbformat.NotebookNode, spoken: str = "en") -> nbformat.N
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         tags = cell.metadata.get("tags", [])
-        cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
+        folded = {"jupyter": {"source_hidden": True}} if ANSWERS in tags else {}
+        cell.metadata = nbformat.from_dict(folded | ({"tags": tags} if tags else {}))
         if cell.cell_type == "code":
             cell.execution_count = EXECUTION_COUNT
             cell.outputs = [] if WIDGETS & set(tags) else [_bare(output) for output in cell.outputs]

@@ -59,9 +59,19 @@ def complaints(states: dict[str, dict], cells: Sequence) -> Iterator[str]:
         for output in cell.test_outputs:
             if output.output_type == "error" or output.get("name") == "stderr":
                 yield f"Cell {cell.cell_num} holds {output.get('evalue') or output.get('text')}"
-    shown = [output for cell in cells for output in cell.test_outputs if VIEW in output.get("data", {})]
-    yield from _panels(models, cells, shown)
+    asked = [cell for cell in cells if "prediction" in cell.cell.metadata.get("tags", ())]
+    others = [cell for cell in cells if cell not in asked]
+    for cell in asked:
+        (output,) = _shown([cell]) or [None]
+        if output is None or "text/html" not in output.data or output.data[VIEW]["model_id"] not in models:
+            yield f"Cell {cell.cell_num} shows no prediction"
+    yield from _panels(models, others, _shown(others))
     yield from _third_parties(states)
+
+
+def _shown(cells: Sequence) -> list[NotebookNode]:
+    """Return the outputs that show widgets."""
+    return [output for cell in cells for output in cell.test_outputs if VIEW in output.get("data", {})]
 
 
 def _panels(models: dict[str, dict], cells: Sequence, shown: Sequence[NotebookNode]) -> Iterator[str]:

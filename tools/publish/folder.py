@@ -65,7 +65,8 @@ def write(files: dict[str, bytes], out: Path) -> None:
 
 def _name_of(source: str) -> str:
     """Return the name of a script of the pages: that of the front end's file it is, or of the page's own one."""
-    own = [name for name in ("page", "sheets") if (FRONT / f"{name}.js").read_text("utf-8").strip() == source.strip()]
+    names = ("page", "predictions", "sheets")
+    own = [name for name in names if (FRONT / f"{name}.js").read_text("utf-8").strip() == source.strip()]
     return own[0] if own else "contents"
 
 

@@ -15,14 +15,16 @@ from fontTools.ttLib import TTFont
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from markupsafe import escape as escaped
-from notebooks import shown
+from notebooks import ANSWERS, shown
 
 from publish.interview_sheet import sheet
+from publish.prediction import Asked, asked
 from publish.prose import Prose, code, picture
 from publish.recorded_panel import Limits, RecordedPanel, options
 from transformer_parts import language as languages
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.live_run import LiveRun
+from transformer_parts.explore.prediction import Prediction
 from transformer_parts.language import PSEUDO, Language, Message
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -96,7 +98,7 @@ def page(
     kinds = [found.kind for cell in notebook.cells if (found := shown(cell))]
     prose = Prose(path.parent, {Path(kind.still).name for kind in kinds if kind in (*PANELS, *LIVE_RUNS)})
     titles = {link.stem: link.title for link in links}
-    blocks, explorers = [], {}
+    blocks, explorers, predictions = [], {}, asked(notebook)
     for cell in notebook.cells:
         name, kind = shown(cell) or ("", None)
         if cell.cell_type == "markdown":
@@ -106,11 +108,14 @@ def page(
             blocks.append({"kind": "explorer", "code": code(cell.source), **_explorer(name, explorers[name])})
         elif kind in LIVE_RUNS:
             blocks.append({"kind": "live", "code": code(cell.source), **_live(kind(language=language))})
+        elif kind is Prediction:
+            blocks.append({"kind": "prediction", "code": code(cell.source), **_prediction(predictions[cell.id], prose)})
         elif kind is not None:
             blocks.append({"kind": "sheet", "code": code(cell.source), **sheet(kind.__name__, titles, language)})
         else:
             outputs = [_output(output, prose) for output in cell.outputs]
-            blocks.append({"kind": "code", "code": code(cell.source), "outputs": outputs})
+            folded = ANSWERS in cell.metadata.get("tags", [])
+            blocks.append({"kind": "code", "code": code(cell.source), "outputs": outputs, "folded": folded})
     at = [link.stem for link in links].index(path.stem)
     html = (
         environment(language)
@@ -191,7 +196,7 @@ def _explorer(name: str, explorer: RecordedPanel) -> dict:
 
 def _scripts(kinds: set[str]) -> list[str]:
     """Return the scripts that a page with these kinds of blocks needs."""
-    needed = {"explorer": "page.js", "sheet": "sheets.js"}
+    needed = {"explorer": "page.js", "sheet": "sheets.js", "prediction": "predictions.js"}
     return [(FRONT / name).read_text("utf-8") for kind, name in needed.items() if kind in kinds]
 
 
@@ -200,6 +205,11 @@ def _live(run: LiveRun) -> dict:
         "alt": run.translate(run.alt), "size": run.view.size, "still": picture(PROJECT / run.still),
         "controls": [control.description for control in run.controls.values()],
     }  # fmt: skip
+
+
+def _prediction(prediction: Asked, prose: Prose) -> dict:
+    question = re.sub(r"</?p>\n?", "", prose.html(prediction.question))
+    return prediction._asdict() | {"question": question}
 
 
 def _output(output: nbformat.NotebookNode, prose: Prose) -> str:

@@ -6,6 +6,7 @@ A checker runs the reader's function on inputs that the reader has not seen.  Wh
 with what each known mistake gives on the same inputs, and the mistake is named.
 """
 
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Exercise:
-    """A function to write, with its checker."""
+    """A function to write, with its checker.  A notebook shows its task and nothing that gives the solution away."""
 
     task: str  # what to write, with the signature
     solution: Callable  # the right answer
@@ -52,6 +53,30 @@ class Exercise:
     mistakes: Sequence[Mistake]  # the wrong answers that are told apart
     hints: Sequence[str]  # hints in steps, each saying more than the one before
     tolerance: float = 1e-9  # largest absolute difference that counts as right
+    takes: Sequence[str] = ()  # a line for each argument: "x: array of shape (d,), d even"
+    returns: str = ""  # what comes back: its kind, shape and order; what is easily got wrong, such as ε
+
+    def __repr__(self) -> str:
+        return "\n".join([self._words(self.task), *(f"  {label}: {words}" for label, words in self._contract())])
+
+    def _repr_html_(self) -> str:
+        name, _colon, what = self._words(self.task).partition("): ")
+        items = "".join(f"<li>{escape(label)}: {_coded(words)}</li>" for label, words in self._contract())
+        return f"<p><code>{escape(name)})</code>: {_coded(what)}</p><ul>{items}</ul>"
+
+    def _contract(self) -> list[tuple[str, str]]:
+        """Return the lines below the task, each with its label: what goes in, what comes out, the shapes of a case."""
+        inputs = self.inputs(np.random.default_rng(0))
+        names = re.match(r"\w+\(([^)]*)\)", self.task)[1].split(", ")
+        given = ", ".join(f"{name} {_kind(value)}" for name, value in zip(names, inputs, strict=True))
+        shapes = f"`{given} → {_kind(self.solution(*_copies(inputs)))}`"
+        lines = [(_("given"), words) for words in self.takes]
+        lines += [(_("returned"), self.returns)] * bool(self.returns)
+        return [(self._words(label), self._words(words)) for label, words in [*lines, (_("one case"), shapes)]]
+
+    @staticmethod
+    def _words(message: str) -> str:
+        return language().text(message)
 
     def hint(self, step: int = 1) -> str:
         """Return hint number `step`, counted from 1, in the reader's language.
@@ -121,6 +146,21 @@ class Exercise:
                 False, _("Almost: differences up to {worst:.1e}. Compute in float64.", worst=worst), "precision"
             )
         return Verdict(False, _("Not yet: the largest difference from the right result is {worst:.3g}.", worst=worst))
+
+
+def _kind(value: object) -> str:
+    """Return a number as it is, of an array the shape, of anything else the type."""
+    if isinstance(value, str | bool | np.bool_ | None):
+        return repr(value)
+    if not isinstance(value, np.ndarray | list | tuple | np.generic | float | int):
+        return type(value).__name__
+    array = np.asarray(value)
+    return str(array.shape) if array.ndim else f"{array[()]:.6g}" if array.dtype.kind == "f" else str(array)
+
+
+def _coded(words: str) -> str:
+    """Return words as HTML, what stands between backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(words))
 
 
 def _line_of(error: BaseException) -> str:

@@ -35,6 +35,12 @@ def _lengths_changed(x, position, rope_base):
 
 ROTATE = Exercise(
     task=_("rotate(x, position, rope_base): turn the neighbouring pairs (0, 1), (2, 3) … of the vector x"),
+    takes=(
+        _("`x`: one vector of shape (d,), d even"),
+        _("`position`: a whole number from 0 on"),
+        _("`rope_base`: the base; pair i turns by position · base^(−2i/d) rad, i from 0, counter-clockwise"),
+    ),
+    returns=_("a new array of shape (d,), the channels in the order of `x`"),
     solution=_solution,
     inputs=_inputs,
     mistakes=(
@@ -118,6 +124,12 @@ def _score_inputs(rng):
 
 SCORE = Exercise(
     task=_("score(query, key, m, n, theta): the scaled score of one pair of channels, query at m, key at n"),
+    takes=(
+        _("`query`, `key`: one pair each, of shape (2,), not rotated yet"),
+        _("`m`, `n`: whole numbers, the positions of query and key"),
+        _("`theta`: the pair's frequency in rad per position"),
+    ),
+    returns=_("one number: the inner product after both rotations, divided by √2"),
     solution=_score_solution,
     inputs=_score_inputs,
     mistakes=(
@@ -181,8 +193,14 @@ def _attend_inputs(rng):
 
 
 ATTEND = Exercise(
-    task=_(
-        "attend(query, key, value, inv_freq): causal attention of one head with RoPE, arrays of shape (L, head_dim)"
+    task=_("attend(query, key, value, inv_freq): causal attention of one head with RoPE, T tokens, head width d_h"),
+    takes=(
+        _("`query`, `key`, `value`: of shape (T, d_h), not rotated yet; row t is at position t"),
+        _("`inv_freq`: of shape (d_h/2,), the frequency of each pair of neighbouring channels"),
+    ),
+    returns=_(
+        "an array of shape (T, d_h): for each query the softmax of its scores, scaled by 1/√d_h, over keys 0"
+        " to its own, times the values"
     ),
     solution=_attend,
     inputs=_attend_inputs,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from IPython.display import Markdown
 
+from transformer_parts.language import _, join, language
 from transformer_parts.maths import require
 
 
@@ -36,6 +37,8 @@ def source(function: Callable, *, docstring: bool = False) -> str:
 
 
 def show(*functions: Callable) -> Markdown:
-    """Return the source of functions of the library as Markdown, which each front end colours in its own theme."""
+    """Return the source of functions of the library as Markdown, folded, which each front end colours in its theme."""
     text = "\n\n\n".join(map(source, functions))
-    return Markdown(f"```python\n{text}\n```")
+    names = join(", ", [f"<code>{function.__qualname__}</code>" for function in functions])
+    title = language().text(_("The library's own {names}", names=names))
+    return Markdown(f"<details><summary>{title}</summary>\n\n```python\n{text}\n```\n\n</details>")
