@@ -166,7 +166,7 @@ class Prediction(Sheet):
             f"<td>{count}</td></tr>"
             for choice, count in zip(self.choices, hands, strict=True)
         )
-        return f'<table class="tp-sheet">{rows}</table>'
+        return f'<table class="tp-sheet tp-hands">{rows}</table>'
 
     def _numbers(self, pieces: Sequence[str]) -> list[Fraction] | None:
         """Return typed numbers, with or without the unit; None, and a word to the reader, if one cannot be read."""
