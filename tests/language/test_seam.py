@@ -24,10 +24,12 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.interview import SHEETS
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.prediction import Prediction
 from transformer_parts.language import Message, _, language
 from transformer_parts.learn.drills import Drill
 from transformer_parts.learn.exercise import Exercise
 from transformer_parts.learn.interview_files import load_bank
+from transformer_parts.learn.source import show
 
 LIB = Path(languages.__file__).parents[1]
 TOOLS = Path(__file__).parents[2] / "tools"
@@ -138,6 +140,31 @@ def test_no_word_of_a_sheet_escapes(kind):
     assert not words
 
 
+@pytest.mark.parametrize("choices", [(), ("⟦no⟧", "⟦yes⟧")])
+def test_no_word_of_a_prediction_escapes(choices):
+    asked = Prediction("⟦Is it so?⟧", answer=lambda: 1, choices=choices, language="pseudo")
+    words = found(texts(asked.widget)) + escaped(asked._repr_mimebundle_()[0]["text/html"])
+    for button in (*asked.buttons, asked.commit, asked.ask_class, asked.count):
+        button.click()
+        words += found(texts(asked.widget))
+        asked.again.click()
+    for typed in ("x", "1", "1 2", "1 2 3"):
+        asked.number.value = typed
+        words += found(texts(asked.widget))
+        asked.again.click()
+        asked.votes.value = typed
+        words += found(texts(asked.widget))
+        asked.again.click()
+    assert not words
+
+
+def test_no_word_of_shown_source_escapes(monkeypatch):
+    monkeypatch.setenv("TRANSFORMER_PARTS_LANGUAGE", "pseudo")
+    title = re.search("<summary>(.*)</summary>", show(walk, found).data)[1]
+    assert "⟦" in title
+    assert not escaped(title)
+
+
 def test_a_control_shows_words_in_a_language_and_keeps_its_values():
     menu = controls.choice(_("method"), {_("none at all"): 1, "YaRN": 2}, 2)
     plain = controls.choice(_("layout"), [_("split"), _("interleaved")], "interleaved")
@@ -187,9 +214,12 @@ def test_no_word_is_in_a_script(path):
 @pytest.mark.parametrize(
     "exercise", [case(item, f"learn.{name.split('.')[0]}", name) for name, item in EXERCISES.items()]
 )
-def test_no_word_of_an_exercise_escapes(exercise):
+def test_no_word_of_an_exercise_escapes(exercise, monkeypatch):
     messages = [mistake.message for mistake in exercise.mistakes]
-    assert not in_pseudo(exercise.task, *exercise.hints, *messages)
+    assert not in_pseudo(exercise.task, *exercise.takes, exercise.returns, *exercise.hints, *messages)
+    monkeypatch.setenv("TRANSFORMER_PARTS_LANGUAGE", "pseudo")
+    assert "⟦one case⟧" in repr(exercise)
+    assert not escaped(repr(exercise)) + escaped(exercise._repr_html_())
 
 
 def stops(x):

@@ -1,5 +1,8 @@
 """The contract of an exercise: right passes, a known mistake is named, anything else is refused in plain words."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -214,3 +217,55 @@ def test_a_large_count_that_is_one_too_high_is_no_matter_of_precision():
     verdict = count.check(lambda n: n + 1)
     assert (verdict.passed, verdict.mistake) == (False, None)
     assert "largest difference from the right result is 1." in verdict.message
+
+
+# ---------------------------------------------------------------- what an exercise shows of itself
+
+
+SHOWN = replace(
+    EXERCISE,
+    takes=("`x`: an array of shape (T,)", "`n`: a whole number, n < 9"),
+    returns="an array like `x`",
+    mistakes=(Mistake("squared", lambda x, n: x**2 + n, "secret of the mistake"),),
+    hints=("secret hint",),
+)
+
+
+def test_an_exercise_shows_its_contract_and_the_shapes_of_a_case():
+    arrays, n = EXERCISE.inputs(np.random.default_rng(0))
+    case = f"`x {arrays.shape}, n {n} → {arrays.shape}`"
+    assert repr(SHOWN).splitlines() == [
+        "double(x, n): twice x, plus n",
+        "  given: `x`: an array of shape (T,)",
+        "  given: `n`: a whole number, n < 9",
+        "  returned: an array like `x`",
+        f"  one case: {case}",
+    ]
+    html = SHOWN._repr_html_()
+    assert html.startswith("<p><code>double(x, n)</code>: twice x, plus n</p><ul><li>given: <code>x</code>: an array")
+    assert "n &lt; 9</li>" in html
+    assert html.endswith(f"<li>one case: <code>{case.strip('`')}</code></li></ul>")
+
+
+def test_an_exercise_gives_nothing_away():
+    for text in (repr(SHOWN), str(SHOWN), SHOWN._repr_html_(), f"{[SHOWN]}"):
+        assert not re.search("secret|squared|lambda|function|0x", text)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (np.zeros((2, 3)), "(2, 3)"),
+        ([1, 2], "(2,)"),
+        (0.1 + 0.2, "0.3"),
+        (np.float64(1e-9), "1e-09"),
+        (7, "7"),
+        (True, "True"),
+        ("split", "'split'"),
+        (None, "None"),
+        (EXERCISE, "Exercise"),
+    ],
+)
+def test_values_of_a_case_are_short(value, shown):
+    exercise = Exercise("f(a): x", lambda a: 1, lambda rng: (value,), (), ())
+    assert f"`a {shown} → 1`" in repr(exercise)

@@ -77,4 +77,7 @@ def test_what_has_no_python_source_is_refused(thing):
 def test_show_is_markdown_of_each_function():
     shown = show(plain, rope.rotate)
     assert isinstance(shown, Markdown)
-    assert shown.data == f"```python\n{source(plain)}\n\n\n{source(rope.rotate)}\n```"
+    code = f"```python\n{source(plain)}\n\n\n{source(rope.rotate)}\n```"
+    # Markdown is read inside of HTML where empty lines are around it.
+    title = "<summary>The library's own <code>plain</code>, <code>rotate</code></summary>"
+    assert shown.data == f"<details>{title}\n\n{code}\n\n</details>"

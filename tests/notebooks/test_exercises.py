@@ -45,6 +45,18 @@ def test_stubs_have_the_signature_of_their_task(stem):
         assert ast.unparse(stub.body[0]) == "..."
 
 
+@pytest.mark.parametrize("stem", NOTEBOOKS)
+def test_contracts_that_are_shown_name_every_argument_and_what_is_returned(stem):
+    cells = [cell.source.strip() for cell in NOTEBOOKS[stem].cells]
+    for name, stub, alias in shown(NOTEBOOKS[stem]):
+        if f"{alias}.{name.split('.')[1]}" not in cells:
+            continue  # test_form.py lists the notebooks that do not show their tasks yet
+        exercise = EXERCISES[name]
+        named = [word for line in exercise.takes for word in re.findall(r"`(\w+)`", line.partition(":")[0])]
+        assert named == [argument.arg for argument in stub.args.args], name
+        assert exercise.returns, name
+
+
 @pytest.mark.parametrize("stem", [stem for stem, notebook in NOTEBOOKS.items() if list(shown(notebook))])
 def test_the_first_exercise_tells_of_the_checker_and_of_the_hints(stem):
     name, _, alias = next(shown(NOTEBOOKS[stem]))

@@ -16,7 +16,18 @@ from transformer_parts.language import language
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks" / "en").glob("*.ipynb"))
 #: What comes from the notebooks and the README, which are written in a language: texts, code, outputs, titles.
-WRITTEN = (".prose", "pre", ".output", ".contents ol", ".cover > h1", ".cover > p:not(:has(a))", ".card h3", ".card p")
+WRITTEN = (
+    ".prose",
+    "pre",
+    ".output",
+    ".contents ol",
+    ".cover > h1",
+    ".cover > p:not(:has(a))",
+    ".card h3",
+    ".card p",
+    ".prediction .asked",
+    "[data-written]",
+)
 
 
 def words(html: str) -> list[str]:

@@ -60,9 +60,9 @@ class Exercise:
         return "\n".join([self._words(self.task), *(f"  {label}: {words}" for label, words in self._contract())])
 
     def _repr_html_(self) -> str:
-        name, _colon, what = self._words(self.task).partition("): ")
+        task = re.sub(r"\w+\([^)]*\)(?=: )", r"<code>\g<0></code>", _coded(self._words(self.task)), count=1)
         items = "".join(f"<li>{escape(label)}: {_coded(words)}</li>" for label, words in self._contract())
-        return f"<p><code>{escape(name)})</code>: {_coded(what)}</p><ul>{items}</ul>"
+        return f"<p>{task}</p><ul>{items}</ul>"
 
     def _contract(self) -> list[tuple[str, str]]:
         """Return the lines below the task, each with its label: what goes in, what comes out, the shapes of a case."""
