@@ -7,13 +7,14 @@ from html import escape
 from pathlib import Path
 
 from mistune import BlockParser, HTMLRenderer, InlineParser, Markdown
+from mistune.plugins.table import table
 
 from transformer_parts import language as languages
 from transformer_parts.language import Language, _
 
 
 def html(text: str, formula: Callable[[str], str] | None = None) -> str:
-    """Return paragraphs, lists, bold, italic, code and formulas as HTML.
+    """Return paragraphs, lists, tables, bold, italic, code and formulas as HTML.
 
     A formula keeps its dollar signs, or is what `formula` makes of it, dollar signs included.
 
@@ -24,10 +25,10 @@ def html(text: str, formula: Callable[[str], str] | None = None) -> str:
     """
     renderer = HTMLRenderer()
     renderer.register("formula", lambda _renderer, source: formula(source) if formula else escape(source, quote=False))
-    block, inline = BlockParser(list_rules=["blank_line", "list"]), InlineParser()
+    block, inline = BlockParser(list_rules=["fenced_code", "blank_line", "list"]), InlineParser()
     inline.register("formula", r"\$\$[\s\S]+?\$\$|\$[^$]+\$", _formula)
     block.rules, inline.rules = block.list_rules, ["formula", "codespan", "emphasis"]
-    return Markdown(renderer, block, inline)(text).strip()
+    return Markdown(renderer, block, inline, plugins=[table])(text).strip()
 
 
 def _formula(inline: InlineParser, match: re.Match, state) -> int:

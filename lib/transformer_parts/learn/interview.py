@@ -71,8 +71,9 @@ class Claim:
     id, topic, statement : str; its name, the topic of its file, and the statement
     holds : bool; whether it is true
     shown : str; what settles it, shown after the choice
-    evidence : str; the function of `evidence` that computes the numbers, ``holds`` among them
+    evidence : str; the function of `evidence` that computes the numbers
     notebook : str; stem of the notebook that shows it
+    verdict : str; name of the number that says whether the statement holds
     """
 
     id: str
@@ -82,11 +83,12 @@ class Claim:
     shown: str
     evidence: str
     notebook: str
+    verdict: str = "holds"
 
     def settled(self) -> tuple[bool, str]:
         """Compute whether the statement holds, and return that with the text that shows it."""
         numbers = evidence.find(self.evidence)()
-        return bool(numbers["holds"]), evidence.fill(self.shown, numbers)
+        return bool(numbers[self.verdict]), evidence.fill(self.shown, numbers)
 
 
 @dataclass(frozen=True)

@@ -40,9 +40,9 @@ QUESTION_FIELDS = MappingProxyType(
     }
 )
 CLAIM_FIELDS = MappingProxyType(
-    {"id": str, "statement": str, "holds": bool, "shown": str, "evidence": str, "notebook": str}
+    {"id": str, "statement": str, "holds": bool, "shown": str, "evidence": str, "verdict": str, "notebook": str}
 )
-OPTIONAL = ("everybody_asks",)
+OPTIONAL = ("everybody_asks", "verdict")
 _KINDS = MappingProxyType({str: "text", bool: "true or false", list: "a list"})
 
 
@@ -92,7 +92,7 @@ def translated(english: Bank, other: Bank) -> Bank:
     """
     return Bank(
         _in_place("question", english.questions, other.questions, ("level", "everybody_asks", "evidence", "notebook")),
-        _in_place("claim", english.claims, other.claims, ("holds", "evidence", "notebook")),
+        _in_place("claim", english.claims, other.claims, ("holds", "evidence", "verdict", "notebook")),
     )
 
 
@@ -177,8 +177,8 @@ def _question(name: str, topic: str, entry: object) -> Question:
 
 
 def _claim(name: str, topic: str, entry: object) -> Claim:
-    _check_keys(name, entry, CLAIM_FIELDS)
-    texts = {key: entry[key].strip() for key, kind in CLAIM_FIELDS.items() if kind is str}
+    _check_keys(name, entry, CLAIM_FIELDS, OPTIONAL)
+    texts = {key: entry[key].strip() for key, kind in CLAIM_FIELDS.items() if kind is str and key in entry}
     made = Claim(topic=topic, holds=entry["holds"], **texts)
     _check_references(name, made)
     _check_texts(name, {"statement": made.statement, "shown": made.shown})
@@ -219,7 +219,7 @@ def _check_texts(name: str, texts: Mapping[str, str]) -> None:
 def _faults(text: str) -> Iterator[str]:
     """Yield what would not be shown as it is meant."""
     bare = evidence.PLACE.sub("0", text)
-    outside = "".join(re.split(r"\$\$.+?\$\$|\$[^$]+\$|`[^`]+`", bare, flags=re.DOTALL))
+    outside = "".join(re.split(r"^```.+?^```$|\$\$.+?\$\$|\$[^$]+\$|`[^`]+`", bare, flags=re.DOTALL | re.MULTILINE))
     if "$" in outside:
         yield "a dollar sign that nothing closes"
     if outside.count("**") % 2:
@@ -228,5 +228,7 @@ def _faults(text: str) -> Iterator[str]:
         yield f"LaTeX outside a formula, at {outside[outside.index(chr(92)) :][:20]!r}"
     if re.search(r"</?[A-Za-z][^<>]*>", outside):
         yield "HTML"
-    if re.search(r"^(#|\d+\. |\|)", outside, re.MULTILINE):
-        yield "a heading, a numbered list or a table"
+    if re.search(r"^(#|\d+\. )", outside, re.MULTILINE):
+        yield "a heading or a numbered list"
+    if any("|" in formula for line in bare.splitlines() if line[:1] == "|" for formula in line.split("$")[1::2]):
+        yield "a | in a formula of a table, which ends its cell"

@@ -2,7 +2,10 @@
 
 from dataclasses import replace
 
-from transformer_parts.maths import budget
+import numpy as np
+
+from transformer_parts.maths import budget, rope
+from transformer_parts.maths.attention import attention, attention_weights
 from transformer_parts.models.configs import PUBLISHED
 from transformer_parts.models.excerpt import load_excerpt
 
@@ -11,6 +14,9 @@ __all__ = [
     "grouped_heads_and_parameters",
     "operations_per_token",
     "tied_head",
+    "time_to_train",
+    "what_biases_do",
+    "what_tying_saves",
     "where_the_parameters_are",
     "width_14336",
 ]
@@ -73,6 +79,7 @@ def operations_per_token() -> dict[str, float]:
         "more_128k": long.attention / long.weights,
         "training": short.training / 1e9,
         "equal_at": short.weights / (short.attention / 8192),
+        "less_than_half": short.attention < short.weights / 2,
         "holds": long.forward < 1.1 * 2 * counted.total,
     }
 
@@ -101,4 +108,45 @@ def width_14336() -> dict[str, float]:
         "ratio": match.ratio,
         "of_d": rule.ratio,
         "holds": rule.d_ff in aligned,
+    }
+
+
+def what_tying_saves() -> dict[str, float]:
+    """Compare the head's share in three models, and let a tied head read embeddings with no layer between."""
+    numbers = {}
+    for short, name in (("smol", "SmolLM2 135M"), ("llama8", "Llama 3 8B"), ("llama70", "Llama 3 70B")):
+        config = replace(PUBLISHED[name].config, tied=False)
+        numbers[short] = budget.count(config).model.parts["embedding"] / budget.count(config).total
+    embedding = np.random.default_rng(7).standard_normal((2000, 64))
+    itself = float(np.mean((embedding @ embedding.T).argmax(axis=1) == np.arange(2000)))
+    return numbers | {"itself": itself, "holds": numbers["smol"] > 10 * numbers["llama70"]}
+
+
+def time_to_train() -> dict[str, float]:
+    """Compare 6ND of Llama 2 7B and its 2T tokens with the GPU hours that its paper gives."""
+    config, tokens, peak = PUBLISHED["Llama 2 7B"].config, 2e12, 312e12
+    six = 6 * budget.count(config).total * tokens
+    exact = budget.flops_per_token(config, 2048).training * tokens  # the mean context of 4096 tokens
+    used = six / (184_320 * 3600 * peak)
+    days = six / (1024 * peak * 0.4) / 86_400
+    return {"six": six, "exact": exact, "more": exact / six, "used": used, "days": days, "holds": 0.3 < used < 0.5}
+
+
+def what_biases_do() -> dict[str, float]:
+    """Add biases to keys and values of one head, with RoPE and without; count those of GPT-2 small."""
+    rng = np.random.default_rng(8)
+    (query, key, value), (on_key, on_value) = rng.standard_normal((3, 1, 12, 16)), rng.standard_normal((2, 16))
+    turned = [rope.rotate(x, np.arange(12)) for x in (query, key, key + on_key)]
+    without = np.abs(attention_weights(query, key + on_key) - attention_weights(query, key)).max()
+    with_rope = np.abs(attention_weights(turned[0], turned[2]) - attention_weights(turned[0], turned[1])).max()
+    moved = attention(query, key, value + on_value) - attention(query, key, value)
+    config = PUBLISHED["GPT-2 small"].config
+    bare = replace(config, qkv_bias=False, output_bias=False, ffn_bias=False)
+    return {
+        "without": float(without),
+        "with_rope": float(with_rope),
+        "on_value": (off := float(np.abs(moved - on_value).max())),
+        "share": 1 - budget.count(bare).total / budget.count(config).total,
+        "holds": bool(without < 1e-12),
+        "value_holds": off < 1e-12,
     }

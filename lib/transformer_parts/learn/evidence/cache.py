@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from transformer_parts.maths import budget
+from transformer_parts.maths import budget, rope
 from transformer_parts.maths.cache import faults
 from transformer_parts.maths.decoder import DecoderLayer
 from transformer_parts.models.configs import PUBLISHED
@@ -10,7 +10,9 @@ from transformer_parts.models.configs import PUBLISHED
 __all__ = [
     "cache_of_llama_3",
     "decoding_equals_the_whole",
+    "fine_loss_and_bad_text",
     "keys_turned_again",
+    "moved_prefix",
     "padding_in_every_position",
     "position_restarts",
 ]
@@ -82,8 +84,40 @@ def cache_of_llama_3() -> dict[str, float]:
         "gib_128k": budget.kv_cache_bytes(grouped, 131_072) / 2**30,
         "full_gib_8192": budget.kv_cache_bytes(full, 8192) / 2**30,
         "ratio": budget.kv_cache_bytes(full, 1) / per_token,
+        "quarter": budget.kv_cache_bytes(full, 1) == 4 * per_token,
         "grouped_gflops": products[0] / 1e9,
         "full_gflops": products[1] / 1e9,
         "weights_gb": 2 * budget.count(grouped).total / 1e9,
         "holds": products[0] < products[1],
+    }
+
+
+def fine_loss_and_bad_text() -> dict[str, float]:
+    """The same decoding, and how far a token changes earlier outputs in one pass with a causal mask and without."""
+    numbers = decoding_equals_the_whole()
+    layers, x = _layers_and_tokens()
+    changed = x.copy()
+    changed[15] += 1
+    for name, causal in (("masked", True), ("leaking", False)):
+        outputs = [layers[0](tokens, causal=causal) for tokens in (x, changed)]
+        numbers[name] = float(np.abs(outputs[1] - outputs[0])[:15].max())
+    return numbers | {"holds": numbers["prompt_alone"] < 1e-12 < numbers["restart"]}
+
+
+def moved_prefix() -> dict[str, float]:
+    """Put eight cached tokens six places further on, and behind other tokens; count what blocks of 16 tokens waste."""
+    layers, x = _layers_and_tokens()
+    key, places = x[:8], np.arange(8)
+    cached, wanted = rope.rotate(key, places), rope.rotate(key, places + 6)
+    turned = rope.rotate(cached, np.full(8, 6))
+    behind = [layers[0](np.concatenate([prefix, x[:8]]))[6:] for prefix in (x[8:14], x[14:20])]
+    lengths = np.random.default_rng(9).integers(50, 2000, 1000)
+    return {
+        "stale": float(np.abs(cached - wanted).max()),
+        "turned": (error := float(np.abs(turned - wanted).max())),
+        "second_layer": (gap := float(np.abs(behind[1] - behind[0]).max())),
+        "reserved_used": float(lengths.mean() / 2048),
+        "blocks_used": float(lengths.sum() / (-(-lengths // 16) * 16).sum()),
+        "holds": error < 1e-12,
+        "second_layer_differs": gap > 1e-3,
     }

@@ -179,7 +179,8 @@ def raising_the_base_alone() -> dict[str, float]:
         raised = angle_coverage(trained, theta, 4096, 4097)
         beyond[f"raised_{base}"] = int(raised.beyond.sum())
         beyond[f"first_raised_{base}"] = float((4096 / raised.ratio)[~raised.complete].min())
-    return beyond | {"holds": beyond["beyond_500000"] < beyond["beyond_10000"]}
+    moved_out = beyond["raised_500000"] == 0 and beyond["first_raised_500000"] > 10 * 4096
+    return beyond | {"moved_out": moved_out, "holds": beyond["beyond_500000"] < beyond["beyond_10000"]}
 
 
 def bfloat16_positions() -> dict[str, float]:
@@ -235,4 +236,4 @@ def cost_of_length() -> dict[str, float]:
     numbers["scores_gib"] = config.n_heads * 131_072**2 * 2 / 2**30
     theta = rope.inv_freq(config.head_dim, 500_000.0)
     numbers["incomplete"] = int((rope.wavelengths(theta) > 8192).sum())
-    return numbers | {"holds": numbers["prompt_growth"] > 32**2}
+    return numbers | {"attention_leads": numbers["share_128k"] > 0.5, "holds": numbers["prompt_growth"] > 32**2}

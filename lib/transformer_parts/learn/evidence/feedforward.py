@@ -50,6 +50,9 @@ def swiglu_budget() -> dict[str, float]:
         "ratio_3": budget.ffn_parameters("gated", 4096, llama_3.d_ff) / plain,
         "small": budget.ffn_parameters("gated", 8, 16),
         "small_plain": budget.ffn_parameters("mlp", 8, 24),
+        "equal": budget.ffn_parameters("gated", 768, 2048) == budget.ffn_parameters("mlp", 768, 4 * 768),
+        "gated_768": budget.ffn_parameters("gated", 768, 2048),
+        "plain_768": budget.ffn_parameters("mlp", 768, 4 * 768),
         "holds": llama_3.d_ff == round(budget.equal_budget_d_ff(4 * 4096)),
     }
 
@@ -112,6 +115,7 @@ def dead_relu_units() -> dict[str, float]:
         "expected": float(dead_probability(-3.0, 256)),
         "relu_slope": float(relu_slopes.max()),
         "silu_slope": float(silu_slopes.mean()),
+        "comes_back": bool(silu_slopes.min() > 0),
         "holds": bool(silu_slopes.max() == 0),
     }
 

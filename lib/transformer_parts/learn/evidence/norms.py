@@ -9,6 +9,7 @@ from transformer_parts.models.configs import PUBLISHED
 from transformer_parts.models.excerpt import load_excerpt
 
 __all__ = [
+    "batch_norm_sees_the_future",
     "centred_matrix",
     "epsilon_is_felt",
     "gradient_along_the_input",
@@ -124,7 +125,8 @@ def squares_in_float16() -> dict[str, float]:
             f"out_{dtype}": float(norms.rms_norm_in([300.0, 300.0], dtype)[0]),
             f"ones_{dtype}": float(norms.mean_square_in(np.ones(4096), dtype)),
         }
-    return numbers | {"holds": bool(np.isfinite(numbers["square_float16"]))}
+    sums_stop = numbers["ones_bfloat16"] == 256 / 4096
+    return numbers | {"sums_stop": sums_stop, "holds": bool(np.isfinite(numbers["square_float16"]))}
 
 
 def order_of_rounding() -> dict[str, float]:
@@ -202,3 +204,19 @@ def post_norm_shrinks_the_skip() -> dict[str, float]:
     factors = norm_placement.deepnorm_alpha_beta(depth)
     alpha, beta = (float(v) for v in factors)
     return {"left": left, "each": left ** (1 / depth), "alpha": alpha, "beta": beta, "holds": bool(np.isclose(left, 1))}
+
+
+def batch_norm_sees_the_future() -> dict[str, float]:
+    """Change the last token of one of four sequences before BatchNorm; then normalise a single token by itself."""
+    x = np.random.default_rng(6).standard_normal((4, 16, 32))
+    changed = x.copy()
+    changed[0, -1] += 5
+
+    def batch_norm(x: np.ndarray) -> np.ndarray:
+        return (x - x.mean(axis=(0, 1))) / np.sqrt(x.var(axis=(0, 1)) + 1e-5)
+
+    moved = np.abs(batch_norm(changed) - batch_norm(x)).max(axis=-1)
+    by_layer = float(np.abs(layer_norm(changed) - layer_norm(x))[0, 0].max())
+    earlier, other = float(moved[0, 0]), float(moved[1].max())
+    alone = float(np.abs(batch_norm(x[:1, :1])).max())
+    return {"earlier": earlier, "other": other, "alone": alone, "layer": by_layer, "holds": earlier > 0}

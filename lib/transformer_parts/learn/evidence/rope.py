@@ -11,6 +11,7 @@ __all__ = [
     "layouts_differ",
     "layouts_differ_unless_permuted",
     "rope_has_no_parameters",
+    "rotate_half_is_the_split_layout",
     "same_offset_other_content",
     "score_is_not_monotone",
     "shifted_and_turned_values",
@@ -33,7 +34,9 @@ def same_offset_other_content() -> dict[str, float]:
         "later": float(later[0] @ later[1]),
         "score": score,
         "other": other,
+        "length_before": float(query @ query),
         "length": float(turned[0] @ turned[0]),
+        "keeps_length": bool(np.isclose(turned[0] @ turned[0], query @ query)),
         "holds": bool(np.isclose(score, other)),
     }
 
@@ -140,3 +143,16 @@ def layouts_differ_unless_permuted() -> dict[str, float]:
     """The same numbers, for the claim that a permutation of the channels makes the layouts agree."""
     numbers = layouts_differ()
     return numbers | {"holds": bool(np.isclose(numbers["permuted"], numbers["right"]))}
+
+
+def rotate_half_is_the_split_layout() -> dict[str, float]:
+    """Rotate 50 heads of 64 channels by x·cos + rotate_half(x)·sin, with the angles tiled and each one repeated."""
+    x, theta = np.random.default_rng(6).standard_normal((50, 64)), rope.inv_freq(64)
+    angles, half = np.outer(np.arange(50), theta), np.concatenate([-x[:, 32:], x[:, :32]], axis=1)
+    right = rope.rotate(x, np.arange(50), layout="split")
+    tiled, repeated = (
+        float(np.abs(x * np.cos(table) + half * np.sin(table) - right).max())
+        for table in (np.tile(angles, 2), np.repeat(angles, 2, axis=1))
+    )
+    mib = 2 * 131_072 * 128 * 4 / 2**20  # cosines and sines in float32
+    return {"tiled": tiled, "repeated": repeated, "table_mib": mib, "holds": tiled < 1e-12}

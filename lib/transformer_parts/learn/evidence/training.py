@@ -2,24 +2,32 @@
 
 import numpy as np
 
-from transformer_parts.maths import precision
+from transformer_parts.learn.evidence.context_extension import angles_beyond_training
+from transformer_parts.maths import budget, precision
 from transformer_parts.maths.attention import attention, attention_weights, causal_mask, entropy, scores, softmax
+from transformer_parts.maths.cross_entropy import cross_entropy, cross_entropy_backward
 from transformer_parts.maths.decoder import DecoderLayer, StackConfig, loss_and_gradients
 from transformer_parts.maths.decoder.stack import layer_numbers
+from transformer_parts.maths.feedforward import swiglu
 from transformer_parts.maths.initialization import initial_weights, residual_factor
 from transformer_parts.maths.stability import grown_attention, logit_bound
 from transformer_parts.maths.training import AdamW
+from transformer_parts.models.excerpt import load_excerpt
 
 __all__ = [
+    "cap_and_qk_norm",
     "causal_mask_of_a_step",
     "causality_of_a_layer",
     "clipping_keeps_the_direction",
+    "gradient_of_the_loss",
     "gradients_by_depth",
     "half_precision_range",
     "logits_grow_with_the_square",
     "residual_scaling_at_the_start",
     "scaling_by_the_root",
+    "several_heads",
     "softmax_and_shift",
+    "weight_on_the_first_token",
     "what_goes_first",
 ]
 
@@ -138,7 +146,8 @@ def residual_scaling_at_the_start() -> dict[str, float]:
         weights = initial_weights(config, scheme="xavier", std=1.0, residual_scaling=scaled, seed=0)
         found = layer_numbers(loss_and_gradients(weights, tokens[:, :-1], tokens[:, 1:], config))
         numbers |= {f"{name}_in": float(found.activation_rms[0]), f"{name}_out": float(found.activation_rms[-1])}
-    return numbers | {"holds": numbers["plain_out"] < 1.1 * numbers["plain_in"]}
+    level = numbers["scaled_out"] < 2 * numbers["scaled_in"] < numbers["plain_out"]
+    return numbers | {"level": level, "holds": numbers["plain_out"] < 1.1 * numbers["plain_in"]}
 
 
 def logits_grow_with_the_square() -> dict[str, float]:
@@ -156,6 +165,7 @@ def logits_grow_with_the_square() -> dict[str, float]:
         "entropy_1": float(plain.entropy[0]),
         "entropy_8": float(plain.entropy[1]),
         "entropy_normed": float(normed.entropy[1]),
+        "bounded": bool(normed.largest.max() <= logit_bound(64)),
         "holds": bool(abs(plain.largest[1] / plain.largest[0] - 8) < 0.1),
     }
 
@@ -205,6 +215,10 @@ def clipping_keeps_the_direction() -> dict[str, float]:
 def what_goes_first() -> dict[str, float]:
     """Put together the numbers that tell which part of a model is in trouble."""
     grown, depth = logits_grow_with_the_square(), gradients_by_depth()
+    rng = np.random.default_rng(5)
+    (w_gate, w_up), w_down = rng.standard_normal((2, 64, 176)) / 8, rng.standard_normal((176, 64)) / 8
+    x = rng.standard_normal((100, 64))
+    gated = np.std(swiglu(8 * x, w_gate, w_up, w_down)) / np.std(swiglu(x, w_gate, w_up, w_down))
     return _longest_steps_of_adam() | {
         "times": grown["times"],
         "entropy_1": grown["entropy_1"],
@@ -213,5 +227,68 @@ def what_goes_first() -> dict[str, float]:
         "bound": grown["bound"],
         "last_ratio": depth["last_ratio"],
         "root_l": depth["root_l"],
+        "gated": float(gated),
+        "stuck": half_precision_range()["stuck"],
+        "beyond": angles_beyond_training()["beyond"],
         "holds": depth["last_ratio"] < 1,
+    }
+
+
+def several_heads() -> dict[str, float]:
+    """Let heads of four widths find one of 4096 random keys of RMS 1; cost of 32 heads of 128 and of 64 of 64."""
+    rng, numbers = np.random.default_rng(10), {}
+    for width in (16, 32, 64, 128):
+        key = rng.standard_normal((4096, width))
+        key /= np.sqrt(np.mean(key**2, axis=1, keepdims=True))
+        numbers[f"found_{width}"] = float(attention_weights(key[None, :50], key[None])[0].diagonal().mean())
+    parameters = [budget.attention_parameters(4096, heads, heads, 4096 // heads) for heads in (32, 64)]
+    products = [4 * 8192 * heads * (4096 // heads) for heads in (32, 64)]
+    alike = parameters[0] == parameters[1] and products[0] == products[1]
+    return numbers | {"parameters": parameters[0], "mflop": products[0] / 1e6, "holds": alike}
+
+
+def gradient_of_the_loss() -> dict[str, float]:
+    """Compare the gradient of the loss at logits (1, 2, 4), target 1, with softmax minus one-hot and differences."""
+    logits, step = np.array([[1.0, 2.0, 4.0]]), 1e-5
+    gradient, wanted = cross_entropy_backward(logits, [1])[0], softmax(logits)[0] - [0, 1, 0]
+    sides = [[cross_entropy(logits + sign * step * one, [1]) for one in np.eye(3)] for sign in (1, -1)]
+    measured = np.subtract(*sides) / (2 * step)
+    return {
+        **{f"g_{i}": float(g) for i, g in enumerate(gradient)},
+        "sum": abs(float(gradient.sum())),
+        "measured": float(np.abs(measured - gradient).max()),
+        "start": 1 / 49_152 - 1,
+        "holds": bool(np.allclose(gradient, wanted) and abs(gradient.sum()) < 1e-12 and np.abs(gradient).max() < 1),
+    }
+
+
+def cap_and_qk_norm() -> dict[str, float]:
+    """Cap logits of 20, 200 and 300 by 50·tanh(s/50), with the slope there; compare with QK-norm's bound."""
+    logits = np.array([20.0, 200, 300])
+    capped, slope = 50 * np.tanh(logits / 50), 1 - np.tanh(logits / 50) ** 2
+    grown = logits_grow_with_the_square()
+    return {
+        **{f"capped_{s:.0f}": float(c) for s, c in zip(logits, capped, strict=True)},
+        **{f"slope_{s:.0f}": float(c) for s, c in zip(logits, slope, strict=True)},
+        "gap": float(capped[2] - capped[1]),
+        "bound": grown["bound"],
+        "normed_8": grown["normed_8"],
+        "plain_8": grown["plain_8"],
+        "holds": bool(slope[1] < 0.01),
+    }
+
+
+def weight_on_the_first_token() -> dict[str, float]:
+    """Take the weight that SmolLM2-135M's heads give to token 0 of a passage, and what even attention would give."""
+    excerpt = load_excerpt()
+    weight, rms = excerpt.weight_on_first(), excerpt.residual_rms()
+    length = rms.shape[1]
+    return {
+        "mean": float(weight.mean()),
+        "even": float(np.mean(1 / np.arange(2, length + 1))),
+        "heads": float(np.mean(weight > 0.5)),
+        "first_rms": float(rms[:, 0].max()),
+        "other_rms": float(np.median(rms[rms[:, 0].argmax(), 1:])),
+        "length": length,
+        "holds": bool(weight.mean() > 5 * np.mean(1 / np.arange(2, length + 1))),
     }
