@@ -15,9 +15,9 @@ def sheets(desk):
     page.set_viewport_size({"width": 1440, "height": 1000})
     lab.hide_sidebar(page)
     found = page.locator(".tp-interview")
-    expect(found).to_have_count(4)
+    expect(found).to_have_count(5)
     log.clear()
-    yield [found.nth(place) for place in range(4)]
+    yield [found.nth(place) for place in range(5)]
     assert log == []
 
 
@@ -108,6 +108,14 @@ def test_an_interview_goes_from_start_to_a_file(sheets):
         expect(mock.locator(".tp-where").first).to_contain_text(f"Question {number} of 2")
         expect(mock.locator("button", has_text="Show the answer")).to_be_focused()
         page.keyboard.press("Enter")
+        for follow_up in (1, 2):
+            expect(mock.locator("button", has_text="Ask a follow-up")).to_be_focused()
+            page.keyboard.press("Enter")
+            expect(mock.locator(".tp-timer")).to_be_visible()
+            expect(mock.locator(".tp-answer .tp-question")).to_have_count(follow_up)
+            expect(mock.locator("button", has_text="Show its answer")).to_be_focused()
+            page.keyboard.press("Enter")
+            expect(mock.locator("section h4", has_text="Its answer")).to_have_count(follow_up)
         expect(mock.locator("button", has_text="Good")).to_be_focused()
         page.keyboard.press("Enter")
     expect(mock.locator("table.tp-sheet")).to_contain_text("4 of 6")
@@ -117,6 +125,20 @@ def test_an_interview_goes_from_start_to_a_file(sheets):
         page.keyboard.press("Enter")
     assert download.value.suggested_filename == "mock-interview.md"
     assert "| All | 2 | 4 of 6 |" in download.value.path().read_text("utf-8")
+
+
+def test_a_function_is_judged_and_stops_the_clock(sheets):
+    coding, page = sheets[4], sheets[4].page
+    coding.locator("select").focus()
+    tab_to(page, "Start the clock")
+    page.keyboard.press("Enter")
+    expect(coding.locator(".tp-timer")).to_be_visible()
+    assert lab.kernel(page, value="coding.check(lambda *arguments: None).passed") is False
+    expect(coding.locator(".tp-timer")).to_be_visible()
+    assert lab.kernel(page, value="coding.check(coding.task.value.exercise.solution).passed") is True
+    expect(coding.locator("[role=status]")).to_contain_text("Passed: RoPE")
+    expect(coding.locator(".tp-timer")).to_have_count(0)
+    expect(coding.locator("table.tp-sheet")).to_contain_text("2 checks")
 
 
 def test_a_narrow_page_needs_no_sideways_scrolling(sheets):

@@ -11,12 +11,15 @@ from transformer_parts.explore.interview import (
     PARTS,
     SHEETS,
     ClaimRound,
+    CodingRound,
     DrillSheet,
     MockSheet,
     QuestionCards,
     Timer,
 )
 from transformer_parts.explore.interview import cards as cards_module
+from transformer_parts.explore.prose import html, line
+from transformer_parts.learn.coding_round import TASKS
 from transformer_parts.learn.drills import DRILLS
 from transformer_parts.learn.interview import Bank
 from transformer_parts.learn.interview_files import load_bank
@@ -446,6 +449,54 @@ def test_the_answer_shown_by_a_double_click_can_be_rated():
     assert [item.rating for item in mock.interview.answered] == ["good"]
 
 
+def test_an_interview_begins_at_core_level():
+    sheet = MockSheet(seed=1)
+    sheet.count.value = 20
+    press(sheet, sheet.start)
+    assert {question.level for question in sheet.interview.questions} == {"core"}
+
+
+def test_both_follow_ups_are_asked_after_the_answer_with_a_clock_of_their_own():
+    sheet = MockSheet(seed=1)
+    sheet.seconds.value, sheet.follow_up_seconds.value = 90, 40
+    press(sheet, sheet.start)
+    assert not visible(sheet.further)
+    press(sheet, sheet.show)
+    question = sheet.interview.present.filled()
+    for item in question.follow_ups:
+        assert line(item.question) not in sheet.follow_ups.value
+        sheet.ask.click()
+        sheet.ask.click()  # the second half of a double click
+        assert sheet.error is None
+        assert sheet.follow_ups.value.count(line(item.question)) == 1
+        assert "--tp-seconds: 40" in sheet._further_timing.widget.value
+        assert html(item.answer) not in sheet.follow_ups.value
+        for _ in range(2):
+            sheet.show_further.click()
+        assert html(item.answer) in sheet.follow_ups.value
+        assert "of 40 s" in sheet.status.value
+        assert sheet._further_timing.widget.value == ""
+    assert sheet.ask.disabled
+    press(sheet, sheet.rate["good"])
+    (answered,) = sheet.interview.answered
+    assert len(answered.follow_ups) == 2
+    assert sheet.follow_ups.value == ""
+    assert not visible(sheet.further)
+
+
+def test_follow_ups_may_be_left_out():
+    sheet = MockSheet(seed=1)
+    press(sheet, sheet.start)
+    press(sheet, sheet.show)
+    press(sheet, sheet.ask)
+    press(sheet, sheet.rate["hard"])
+    assert sheet.interview.answered[0].follow_ups == ()
+    assert sheet._further_timing.widget.value == ""
+    press(sheet, sheet.show)
+    assert not sheet.ask.disabled
+    assert sheet.show_further.disabled
+
+
 def test_a_rating_pressed_twice_counts_once():
     sheet = MockSheet(seed=1)
     sheet.count.value = 2
@@ -454,3 +505,41 @@ def test_a_rating_pressed_twice_counts_once():
     press(sheet, sheet.rate["good"])
     press(sheet, sheet.rate["good"])
     assert len(sheet.interview.answered) == 1
+
+
+# ---------------------------------------------------------------- the coding round
+
+
+def test_every_task_is_shown_with_its_signature_and_passes_by_its_solution():
+    sheet = CodingRound()
+    for number, task in enumerate(TASKS, 1):
+        sheet.task.value = task
+        assert task.signature in sheet.card.value
+        assert str(task.exercise.task).partition(": ")[2][:20] in sheet.card.value
+        press(sheet, sheet.start)
+        assert "--tp-seconds: 300" in sheet._timing.widget.value
+        assert not sheet.check(lambda *arguments: None).passed
+        assert sheet._timing.widget.value != ""
+        assert sheet.check(task.exercise.solution).passed
+        assert sheet._timing.widget.value == ""
+        assert f"{task.title}, 0 s of 300 s, 2 checks" in sheet.status.value
+        assert sheet.results.value.count("<tr>") == number
+
+
+def test_what_passes_without_the_clock_is_no_result():
+    sheet = CodingRound()
+    assert sheet.check(sheet.task.value.exercise.solution).passed
+    assert sheet.results.value == ""
+
+
+def test_hints_come_one_by_one_and_another_task_begins_again():
+    sheet = CodingRound()
+    press(sheet, sheet.start)
+    for hint in sheet.task.value.exercise.hints:
+        assert not sheet.hint.disabled
+        press(sheet, sheet.hint)
+        assert html(hint) in sheet.status.value
+    assert sheet.hint.disabled
+    sheet.task.value = TASKS[1]
+    assert not sheet.hint.disabled
+    assert sheet._timing.widget.value == sheet.status.value == ""

@@ -22,6 +22,17 @@ def test_other_seeds_draw_other_questions():
     assert len({draw(QUESTIONS, 5, seed=seed) for seed in range(10)}) == 10
 
 
+def test_follow_ups_count_by_their_own_time(interview):
+    interview.answer("good", 59, [61, 12.4])
+    interview.answer("good", 1)
+    assert [row.over for row in interview.sheet()] == [1, 0, 1]
+    assert interview.sheet()[-1].seconds == 30
+    assert "| good | 59 s | 61 s, 12 s |" in interview.markdown()
+    assert "| good | 1 s |  |" in interview.markdown()
+    with pytest.raises(ValueError, match="follow_ups: got -1"):
+        interview.answer("good", 1, [-1])
+
+
 @pytest.mark.parametrize("count", [0, len(QUESTIONS) + 1, 2.5])
 def test_a_count_that_cannot_be_is_refused(count):
     with pytest.raises(ValueError, match="count"):
@@ -57,7 +68,7 @@ def test_the_sheet_as_markdown(interview):
     assert f"- {interview.questions[1].question} (09_norms)" in text
     assert interview.questions[0].question not in text.split("Read again:")[1]
     tables = [line for line in text.splitlines() if line.startswith("|")]
-    assert {line.replace("\\|", "").count("|") for line in tables} == {6, 4}
+    assert {line.replace("\\|", "").count("|") for line in tables} == {6, 5}
 
 
 def test_what_cannot_be_answered_is_refused(interview):

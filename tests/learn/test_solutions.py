@@ -296,6 +296,11 @@ def real_model_nucleus(probabilities, top_p):
     return out
 
 
+def coding_round_rotate_half(x, cos, sin):
+    a, b = np.split(x, 2, axis=-1)
+    return x * cos + np.concatenate([-b, a], axis=-1) * sin
+
+
 SOLUTIONS = {name: globals().get(name.replace(".", "_").lower()) for name in EXERCISES}
 
 

@@ -8,6 +8,8 @@ import notebooks
 import pytest
 from exercises import EXERCISES
 
+from transformer_parts.learn.coding_round import TASKS
+
 NOTEBOOKS = {path.stem: nbformat.read(path, as_version=4) for path in notebooks.notebooks()}
 
 
@@ -34,7 +36,11 @@ def shown(notebook):
 
 
 def test_every_exercise_is_shown_in_one_notebook():
+    """Those of the coding round are shown by its sheet."""
     found = [name for notebook in NOTEBOOKS.values() for name, *_ in shown(notebook)]
+    own = {name: exercise for name, exercise in EXERCISES.items() if name.startswith("coding_round.")}
+    assert all(any(exercise is task.exercise for task in TASKS) for exercise in own.values())
+    found += own
     assert sorted(found) == sorted(EXERCISES)
 
 

@@ -58,6 +58,7 @@ INTERVIEW_HEADINGS = {
         "Drills",
         "Spot the wrong claim",
         "Mock interview",
+        "Coding round",
         "In code",
         "Sources",
     ),
@@ -67,6 +68,7 @@ CODE_OF_INTERVIEW = (
     ("Drills", r"\bDrillSheet\("),
     ("Spot the wrong claim", r"\bClaimRound\("),
     ("Mock interview", r"\bMockSheet\("),
+    ("Coding round", r"\bCodingRound\([\s\S]*\.check\("),
     ("In code", r"\bshow\("),
     ("Sources", r"^$"),
 )

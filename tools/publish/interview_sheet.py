@@ -13,6 +13,7 @@ from publish.prose import tied
 from transformer_parts import language as languages
 from transformer_parts.explore import interview, prose
 from transformer_parts.language import Language, _
+from transformer_parts.learn.coding_round import TASKS
 from transformer_parts.learn.drills import DRILLS, Drill
 from transformer_parts.learn.interview import LEVELS, Claim, Question
 from transformer_parts.learn.interview_files import load_bank
@@ -48,7 +49,9 @@ class Texts:
 
     def html(self, text: str) -> str:
         """Return paragraphs and lists."""
-        return tied(prose.html(self.language.text(text), _formula))
+        html = prose.html(self.language.text(text), _formula)
+        html = html.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
+        return tied(html)
 
     def line(self, text: str) -> str:
         """Return one line, without a paragraph around it."""
@@ -138,10 +141,24 @@ def _drills(texts: Texts) -> dict:
 
 
 def _mock(texts: Texts) -> dict:
-    drawn: Sequence[Question] = draw(texts.bank.questions, ASKED, seed=SEED)
+    drawn: Sequence[Question] = draw(texts.bank.select(level=LEVELS[0]), ASKED, seed=SEED)
     return {"questions": [(item.topic, _question(item, texts)) for item in drawn]}
 
 
+def _coding(texts: Texts) -> dict:
+    tasks = [
+        {
+            "title": texts.language.text(task.title),
+            "task": texts.line(escape(texts.language.text(task.exercise.task), quote=False)),
+            "signature": task.signature,
+            "hints": [texts.line(hint) for hint in task.exercise.hints],
+            "link": texts.link(task.notebook),
+        }
+        for task in TASKS
+    ]
+    return {"tasks": tasks}
+
+
 _CONTENTS: MappingProxyType[str, Callable[[Texts], dict]] = MappingProxyType(
-    {"QuestionCards": _cards, "DrillSheet": _drills, "ClaimRound": _claims, "MockSheet": _mock}
+    {"QuestionCards": _cards, "DrillSheet": _drills, "ClaimRound": _claims, "MockSheet": _mock, "CodingRound": _coding}
 )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from transformer_parts import language as languages
-from transformer_parts.language import Language, _
+from transformer_parts.language import Language, _, join
 from transformer_parts.learn.interview import Question
 from transformer_parts.learn.ratings import RATINGS
 from transformer_parts.maths import require
@@ -22,6 +22,7 @@ class Answered:
     question: Question
     rating: str  # one of `RATINGS`
     seconds: float  # from seeing the question to seeing its answer
+    follow_ups: tuple[float, ...] = ()  # the same of each follow-up that was asked
 
     @property
     def points(self) -> int:
@@ -38,7 +39,7 @@ class ScoreRow:
     name : str; the topic, or "All"
     questions, points, most : int; how many questions, the points, and the most that could be had
     seconds : float; mean time
-    over : int; questions that took longer than their time
+    over : int; questions and follow-ups that took longer than their time
     """
 
     name: str
@@ -91,6 +92,8 @@ class MockInterview:
 
     questions: tuple[Question, ...]  # in the order in which they are asked
     seconds: float  # the time for each
+    #: The time for each follow-up.
+    follow_up_seconds: float = 60.0
     answered: list[Answered] = field(default_factory=list)  # what has been done so far
 
     @property
@@ -98,19 +101,20 @@ class MockInterview:
         """The question that is being asked; None at the end."""
         return self.questions[len(self.answered)] if len(self.answered) < len(self.questions) else None
 
-    def answer(self, rating: str, seconds: float) -> None:
-        """Note the rating and the time of the current question, and go on to the next.
+    def answer(self, rating: str, seconds: float, follow_ups: Sequence[float] = ()) -> None:
+        """Note the rating and the times of the current question and its follow-ups, and go on to the next.
 
         Raises
         ------
         ValueError
-            If the interview is over, there is no such rating, or the time is negative.
+            If the interview is over, there is no such rating, or a time is negative.
         """
         require.one_of("rating", rating, RATINGS)
         seconds = require.number("seconds", seconds, minimum=0)
+        further = tuple(require.number("follow_ups", took, minimum=0) for took in follow_ups)
         if self.present is None:
             raise require.refusal("answer", f"one more than {len(self.questions)}", "none after the last question")
-        self.answered.append(Answered(self.present, RATINGS[RATINGS.index(rating)], seconds))
+        self.answered.append(Answered(self.present, RATINGS[RATINGS.index(rating)], seconds, further))
 
     def sheet(self) -> list[ScoreRow]:
         """Return the score by topic and, last, of all; nothing where nothing was answered."""
@@ -124,7 +128,8 @@ class MockInterview:
                 points=sum(item.points for item in items),
                 most=max(POINTS) * len(items),
                 seconds=sum(item.seconds for item in items) / len(items),
-                over=sum(item.seconds > self.seconds for item in items),
+                over=sum(item.seconds > self.seconds for item in items)
+                + sum(took > self.follow_up_seconds for item in items for took in item.follow_ups),
             )
             for name, items in parts
         ]
@@ -151,9 +156,11 @@ class MockInterview:
         for row in self.sheet():
             cells = (row.name, str(row.questions), row.score, row.mean_time, str(row.over))
             lines.append(_line(text(cell) for cell in cells))
-        lines += ["", _line(text(column) for column in (_("question"), _("rating"), _("time"))), "|---|---|---|"]
+        columns = (_("question"), _("rating"), _("time"), _("follow-ups"))
+        lines += ["", _line(text(column) for column in columns), "|---|---|---|---|"]
         for item in self.answered:
-            cells = (_cell(item.question.question), item.rating, _("{seconds:.0f} s", seconds=item.seconds))
+            times = [_("{seconds:.0f} s", seconds=took) for took in (item.seconds, *item.follow_ups)]
+            cells = (_cell(item.question.question), item.rating, times[0], join(", ", times[1:]))
             lines.append(_line(text(cell) for cell in cells))
         weak = [item.question for item in self.answered if item.points < 2]
         if weak:

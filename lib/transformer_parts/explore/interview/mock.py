@@ -1,4 +1,4 @@
-"""A mock interview: questions against the clock, one's own ratings, and a score sheet to take along."""
+"""A mock interview: questions and follow-ups against the clock, one's own ratings, a score sheet to take along."""
 
 from base64 import b64encode
 from datetime import date
@@ -9,7 +9,7 @@ import ipywidgets as widgets
 from transformer_parts.explore.interview.sheet import RATING_LABELS, Sheet, Timer, bar, shown
 from transformer_parts.explore.prose import html, line, notebook_link
 from transformer_parts.language import _, join
-from transformer_parts.learn.interview import LEVELS, Bank
+from transformer_parts.learn.interview import LEVELS, Bank, Question
 from transformer_parts.learn.interview_files import load_bank
 from transformer_parts.learn.mock_interview import MockInterview, draw
 from transformer_parts.learn.ratings import Ratings
@@ -29,7 +29,7 @@ class MockSheet(Sheet):
 
     Attributes
     ----------
-    count, seconds, level, everybody : ipywidgets controls; the settings
+    count, seconds, follow_up_seconds, level, everybody : ipywidgets controls; the settings
     interview : MockInterview or None; the interview that goes on, or went on last
     """
 
@@ -47,8 +47,10 @@ class MockSheet(Sheet):
         self.ratings = Ratings() if ratings is None else ratings
         self.interview: MockInterview | None = None
         self._seed = seed
-        self._timing = Timer(language=language)
+        self._timing, self._further_timing = Timer(language=language), Timer(language=language)
         self._took: float | None = None
+        self._further: list[float] = []
+        self._filled: Question | None = None
         super().__init__(language=language)
         if not self.bank.questions:
             self.start.disabled = True
@@ -62,22 +64,32 @@ class MockSheet(Sheet):
         self.seconds = self.control(
             widgets.BoundedIntText(value=120, min=10, max=900, step=10, description=_("Seconds each"))
         )
-        self.level = self.control(widgets.Dropdown(options=[_("all levels"), *LEVELS], description=_("Level")))
+        self.follow_up_seconds = self.control(
+            widgets.BoundedIntText(value=60, min=10, max=900, step=10, description=_("Follow-up"))
+        )
+        levels = [_("all levels"), *LEVELS]
+        self.level = self.control(widgets.Dropdown(options=levels, value=LEVELS[0], description=_("Level")))
         self.everybody = self.control(widgets.Checkbox(description=_("only the ten that everybody asks"), indent=False))
         self.start = self.button(_("Start the interview"), self._start)
-        self.settings = bar(self.count, self.seconds, self.level, self.everybody, self.start).add_class("tp-filters")
+        settings = (self.count, self.seconds, self.follow_up_seconds, self.level, self.everybody, self.start)
+        self.settings = bar(*settings).add_class("tp-filters")
         self.card = widgets.HTMLMath().add_class("tp-card")
         self.show = self.button(_("Show the answer"), self._reveal)
         self.stop = self.button(_("End here"), self._end)
         self.answer = widgets.HTMLMath().add_class("tp-answer")
+        self.follow_ups = widgets.HTMLMath().add_class("tp-answer")
+        self.ask = self.button(_("Ask a follow-up"), self._ask_further)
+        self.show_further = self.button(_("Show its answer"), self._reveal_further)
+        self.further = bar(self.ask, self.show_further)
         self.rate = {
             name: self.button(label, lambda name=name: self._rate(name)) for name, label in RATING_LABELS.items()
         }
         asked = escape(self.translate(_("How well did you know it?")), quote=False)
         self.rating = bar(widgets.HTML(f"<span>{asked}</span>"), *self.rate.values())
-        self.asking = widgets.VBox(
-            [self.card, self._timing.widget, bar(self.show, self.stop), self.answer, self.rating]
-        ).add_class("tp-asking")
+        answers = [self.answer, self.follow_ups, self._further_timing.widget, self.further, self.rating]
+        self.asking = widgets.VBox([self.card, self._timing.widget, bar(self.show, self.stop), *answers]).add_class(
+            "tp-asking"
+        )
         self.sheet = widgets.HTML().add_class("tp-answer")
         self.text = widgets.Textarea(description=self.translate(_("Markdown")), rows=8).add_class("tp-export")
         self.again = self.button(_("Another interview"), self._again)
@@ -98,13 +110,14 @@ class MockSheet(Sheet):
         drawn = draw(found, min(self.count.value, len(found)), seed=self._seed)
         if self._seed is not None:
             self._seed += 1
-        self.interview = MockInterview(drawn, float(self.seconds.value))
+        self.interview = MockInterview(drawn, float(self.seconds.value), float(self.follow_up_seconds.value))
         self._stage(self.asking)
         self._ask()
 
     def _ask(self) -> None:
         question = self.interview.present
-        self._took = None
+        self._took, self._further = None, []
+        self._further_timing.stop()
         place = _(
             "Question {place} of {all}", place=len(self.interview.answered) + 1, all=len(self.interview.questions)
         )
@@ -113,8 +126,9 @@ class MockSheet(Sheet):
             f'<p class="tp-where">{escape(self.translate(where))}</p>'
             f'<h3 class="tp-question">{line(question.question)}</h3>'
         )
-        self.answer.value = ""
+        self.answer.value = self.follow_ups.value = ""
         shown(self.rating, False)
+        shown(self.further, False)
         self.show.disabled = False
         self._timing.start(self.seconds.value)
         self.say("")
@@ -125,7 +139,7 @@ class MockSheet(Sheet):
         if took is None:  # pressed twice
             return
         self._took = took
-        question = self.interview.present.filled()
+        self._filled = question = self.interview.present.filled()
         self.answer.value = (
             self.section(_("30-second answer"), html(question.short))
             + self.section(_("Whiteboard answer"), html(question.whiteboard))
@@ -135,20 +149,50 @@ class MockSheet(Sheet):
             + self.shown_in(question.notebook)
         )
         shown(self.rating, True)
-        most = self.interview.seconds
+        shown(self.further, True)
+        self.ask.disabled, self.show_further.disabled = False, True
+        self._say_time(took, self.interview.seconds)
+        self.ask.focus()
+        self.show.disabled = True
+
+    def _say_time(self, took: float, most: float) -> None:
         self.say(
             _("You took {seconds:.0f} s of {most:.0f} s, over time.", seconds=took, most=most)
             if took > most
             else _("You took {seconds:.0f} s of {most:.0f} s.", seconds=took, most=most)
         )
-        self.rate["good"].focus()
-        self.show.disabled = True
+
+    def _ask_further(self) -> None:
+        """Show the next follow-up and start its clock."""
+        if self.ask.disabled:  # pressed twice
+            return
+        item = self._filled.follow_ups[len(self._further)]
+        self.follow_ups.value += f'<p class="tp-question">{line(item.question)}</p>'
+        self._further_timing.start(self.follow_up_seconds.value)
+        self.say("")
+        self.show_further.disabled = False
+        self.show_further.focus()
+        self.ask.disabled = True
+
+    def _reveal_further(self) -> None:
+        """Stop the clock of the follow-up and show its answer."""
+        took = self._further_timing.stop()
+        if took is None:  # pressed twice
+            return
+        item = self._filled.follow_ups[len(self._further)]
+        self._further.append(took)
+        self.follow_ups.value += self.section(_("Its answer"), html(item.answer))
+        self._say_time(took, self.interview.follow_up_seconds)
+        left = len(self._further) < len(self._filled.follow_ups)
+        self.ask.disabled = not left
+        (self.ask if left else self.rate["good"]).focus()
+        self.show_further.disabled = True
 
     def _rate(self, rating: str) -> None:
         if self._took is None:  # pressed twice
             return
         question = self.interview.present
-        self.interview.answer(rating, self._took)
+        self.interview.answer(rating, self._took, self._further)
         self._took = None
         if self.interview.present is None:
             self._end()
@@ -160,6 +204,7 @@ class MockSheet(Sheet):
 
     def _end(self) -> None:
         self._timing.stop()
+        self._further_timing.stop()
         today = date.today().isoformat()
         markdown = self.interview.markdown(date=today, language=self.language)
         self.text.value = markdown
