@@ -138,7 +138,7 @@ def test_a_function_is_judged_and_stops_the_clock(sheets):
     assert lab.kernel(page, value="coding.check(coding.task.value.exercise.solution).passed") is True
     expect(coding.locator("[role=status]")).to_contain_text("Passed: RoPE")
     expect(coding.locator(".tp-timer")).to_have_count(0)
-    expect(coding.locator("table.tp-sheet")).to_contain_text("2 checks")
+    expect(coding.locator("section table")).to_contain_text("2 checks")
 
 
 def test_a_narrow_page_needs_no_sideways_scrolling(sheets):

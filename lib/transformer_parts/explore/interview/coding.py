@@ -97,5 +97,5 @@ class CodingRound(Sheet):
             f'<tr><th scope="row">{escape(self.translate(name))}</th><td>{escape(self.translate(text))}</td></tr>'
             for name, text in self._passed.items()
         )
-        table = f'<table class="tp-sheet"><tbody>{rows}</tbody></table>'
+        table = f"<table><tbody>{rows}</tbody></table>"
         self.results.value = self.section(_("Passed"), table)

@@ -65,7 +65,7 @@ class MockSheet(Sheet):
             widgets.BoundedIntText(value=120, min=10, max=900, step=10, description=_("Seconds each"))
         )
         self.follow_up_seconds = self.control(
-            widgets.BoundedIntText(value=60, min=10, max=900, step=10, description=_("Follow-up"))
+            widgets.BoundedIntText(value=60, min=10, max=900, step=10, description=_("Follow-up (s)"))
         )
         levels = [_("all levels"), *LEVELS]
         self.level = self.control(widgets.Dropdown(options=levels, value=LEVELS[0], description=_("Level")))
