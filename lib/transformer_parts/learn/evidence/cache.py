@@ -11,10 +11,8 @@ __all__ = [
     "cache_of_llama_3",
     "decoding_equals_the_whole",
     "fine_loss_and_bad_text",
-    "keys_turned_again",
     "moved_prefix",
     "padding_in_every_position",
-    "position_restarts",
 ]
 
 
@@ -33,19 +31,8 @@ def decoding_equals_the_whole() -> dict[str, float]:
     }
     first = float(faults.decode(layers, x, 10, "restart").errors(whole)[0])
     rms = float(np.sqrt(np.mean(whole.outputs**2)))
-    return errors | {"prompt_alone": first, "rms": rms, "holds": errors["none"] < 1e-12}
-
-
-def position_restarts() -> dict[str, float]:
-    """The same decoding, for the claim that a token that comes alone is at position 0."""
-    numbers = decoding_equals_the_whole()
-    return numbers | {"holds": numbers["restart"] < 1e-9}
-
-
-def keys_turned_again() -> dict[str, float]:
-    """The same decoding, for the claim that cached keys must be rotated again."""
-    numbers = decoding_equals_the_whole()
-    return numbers | {"holds": numbers["rotated_again"] < 1e-9}
+    changes_nothing = {"restarts": errors["restart"] < 1e-9, "turned_again": errors["rotated_again"] < 1e-9}
+    return errors | changes_nothing | {"prompt_alone": first, "rms": rms, "holds": errors["none"] < 1e-12}
 
 
 def padding_in_every_position() -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Numbers for the texts of the bank: each entry names a function of this package, which computes them.
 
-A function takes nothing and returns a mapping of names to numbers.  Those of claims return ``holds`` as well, computed
+A function takes nothing and returns a mapping of names to numbers.  Those of claims return their verdicts too, computed
 from the numbers and not from what the file says.
 """
 
