@@ -129,7 +129,15 @@ def time_to_train() -> dict[str, float]:
     exact = budget.flops_per_token(config, 2048).training * tokens  # the mean context of 4096 tokens
     used = six / (184_320 * 3600 * peak)
     days = six / (1024 * peak * 0.4) / 86_400
-    return {"six": six, "exact": exact, "more": exact / six, "used": used, "days": days, "holds": 0.3 < used < 0.5}
+    return {
+        "six": six,
+        "exact": exact,
+        "more": exact / six,
+        "used": used,
+        "days": days,
+        "factor": 1 / used,
+        "holds": 0.3 < used < 0.5,
+    }
 
 
 def what_biases_do() -> dict[str, float]:

@@ -47,7 +47,7 @@ def find(name: str) -> Evidence:
     for module in MODULES:
         if name in module.__all__:
             return getattr(module, name)
-    raise require.refusal("evidence", repr(name), "a name in __all__ of one of the modules learn/evidence_*.py")
+    raise require.refusal("evidence", repr(name), "a name in __all__ of one of the modules learn/evidence/*.py")
 
 
 def names_in(text: str) -> frozenset[str]:
