@@ -40,9 +40,14 @@ def _neighbours(x):
 
 ROTATE_HALF = Exercise(
     task=_(
-        "rope_by_halves(x, cos, sin): RoPE as x·cos + rotate_half(x)·sin, x of shape (H, L, head_dim), cos and sin of"
-        " shape (L, head_dim), whose two halves are equal; channel i is paired with channel i + head_dim/2"
+        "rope_by_halves(x, cos, sin): RoPE as x·cos + rotate_half(x)·sin; channel i is paired with channel"
+        " i + head_dim/2"
     ),
+    takes=(
+        _("`x`: array of shape (H, L, head_dim), head_dim even"),
+        _("`cos`, `sin`: arrays of shape (L, head_dim), for each position and channel; their two halves are equal"),
+    ),
+    returns=_("a new array of the shape of `x`"),
     solution=_by_halves,
     inputs=_tables,
     mistakes=(

@@ -51,8 +51,10 @@ class CodingRound(Sheet):
         self._checks = self._hints = 0
         self.start.disabled = self.hint.disabled = False
         task = self.task.value
-        what = self.translate(task.exercise.task)
-        self.card.value = f"<p>{line(escape(what, quote=False))}</p><pre><code>{escape(task.signature)}</code></pre>"
+        contract = (*task.exercise.takes, _("returned: {what}", what=task.exercise.returns))
+        items = "".join(f"<li>{line(self.translate(words))}</li>" for words in contract)
+        what = line(self.translate(task.exercise.task))
+        self.card.value = f"<p>{what}</p><ul>{items}</ul><pre><code>{escape(task.signature)}</code></pre>"
         self.say("")
 
     def _start(self) -> None:
