@@ -11,6 +11,7 @@ import pytest
 from matplotlib import pyplot
 
 from transformer_parts.draw.settings import drawing
+from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.norms import NormBars
 
 TIMES = 200
@@ -30,21 +31,25 @@ def plot() -> bytes:
 
 def test_inside_the_defaults_hold_and_outside_nothing_changes():
     with matplotlib.rc_context({"lines.linewidth": 7.0}):
-        with drawing():
-            assert matplotlib.rcParams["lines.linewidth"] == matplotlib.rcParamsDefault["lines.linewidth"] != 7.0
-            seen = []
+        seen = []
+
+        @drawing
+        def inside():
             other = threading.Thread(target=lambda: seen.append(matplotlib.rcParams["lines.linewidth"]))
             other.start()
             other.join()
-            assert seen == [7.0]
+            return matplotlib.rcParams["lines.linewidth"]
+
+        assert inside() == matplotlib.rcParamsDefault["lines.linewidth"] != 7.0
+        assert seen == [7.0]
         assert matplotlib.rcParams["lines.linewidth"] == 7.0
         assert matplotlib.rcParams.copy()["lines.linewidth"] == 7.0
 
 
 def test_an_error_inside_gives_the_settings_back():
     with matplotlib.rc_context({"lines.linewidth": 7.0}):
-        with pytest.raises(ZeroDivisionError), drawing():
-            _ = 1 / 0
+        with pytest.raises(ZeroDivisionError):
+            drawing(lambda: 1 / 0)()
         assert matplotlib.rcParams["lines.linewidth"] == 7.0
 
 
@@ -66,6 +71,24 @@ def test_pictures_and_plots_that_are_drawn_at_once_both_stay_as_they_are():
     thread.join()
     assert plots == {theirs}
     assert drawn == {ours}
+
+
+STYLES = ("dark_background", "ggplot", "fivethirtyeight", "grayscale", "seaborn-v0_8-poster", "Solarize_Light2")
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("kind", [*PANELS, *LIVE_RUNS], ids=lambda kind: kind.__name__)
+def test_pictures_are_the_same_under_any_style(kind, sample):
+    """Both the first picture and one after the buttons; all explorers and styles with --everything."""
+    stills = []
+    for style in ("default", *(STYLES if sample.everything else sample.of(STYLES, 1))):
+        with matplotlib.style.context(style):
+            made = kind()
+            stills.append([made.view.still(made.shown)])
+            if kind in PANELS:
+                made.set(**list(made.presets.values())[-1])
+                stills[-1].append(made.view.still(made.shown))
+    assert all(pictures == stills[0] for pictures in stills)
 
 
 @pytest.mark.parametrize("format", ["pdf", "ps", "svg"])

@@ -2,11 +2,13 @@
 
 import io
 import re
+import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event
 from types import MappingProxyType
 
 import ipywidgets as widgets
+import matplotlib
 import pytest
 from PIL import Image
 
@@ -337,6 +339,104 @@ def test_panel_that_cannot_begin_says_so_at_once():
 
     with pytest.raises(ValueError, match="luck"):
         Broken()
+
+
+# ---------------------------------------------------------------- interrupts
+
+POINTS = 30
+
+
+def heads_panel():
+    panel = HeadsPanel()
+    panel.set(heads=9, groups=9)
+    return panel
+
+
+def by_set(panel):
+    panel.set(**{next(iter(panel.controls)): 2})
+
+
+def by_pointer(panel):
+    *_, last = panel.controls.values()
+    last.value = theme.KEY if type(panel) is BarPanel else "four"
+
+
+def by_button(panel):
+    inside(panel, widgets.Button)[0].click()
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt at one of the lines that are run in a panel's own methods and what they call."""
+
+    def __init__(self, at: int | None = None):
+        self.at, self.lines = at, 0
+
+    def run(self, action, panel) -> None:
+        sys.settrace(self.call)
+        try:
+            action(panel)
+        finally:
+            sys.settrace(None)
+
+    def call(self, frame, event, argument):
+        if frame.f_code in (Panel.set.__code__, Panel.refresh.__code__, Panel._follow.__code__):
+            sys.settrace(self.line)
+            return self.line
+        return None
+
+    def line(self, frame, event, argument):
+        if event == "line":
+            self.lines += 1
+            if self.lines == self.at:
+                raise KeyboardInterrupt
+        return self.line
+
+
+def places_of(panel):
+    """Return what the page knows of the controls: places and ranges."""
+    return [[getattr(c, name, None) for name in ("index", "label", "max")] for c in panel.controls.values()]
+
+
+# A line of matplotlib's may be in a callback of a weak reference, where Python ignores what is raised.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("action", [by_set, by_pointer, by_button, Panel.refresh])
+@pytest.mark.parametrize("make", [BarPanel, heads_panel])
+def test_an_interrupt_at_any_line_restores_or_reports(make, action, logged, sample):
+    whole, panel, after = Interrupt(), make(), make()
+    start, page, places = panel.state, shown(panel), places_of(panel)
+    whole.run(action, after)
+    assert whole.lines > 300
+    raised, rng = [], sample.rng(f"{make.__name__} {action.__name__}")
+    for at in rng.integers(1, whole.lines, 10 * POINTS if sample.everything else POINTS, endpoint=True):
+        try:
+            Interrupt(at).run(action, panel)
+        except (KeyboardInterrupt, ValueError) as error:  # C code that calls Python makes a ValueError of it
+            raised.append(error)
+        assert shown(panel) in (page, shown(after))
+        assert places_of(panel) in (places, places_of(after))
+        assert bool(panel.error) == ("Showing the last valid setting." in panel.status.value)
+        assert bool(panel.error) == bool(panel.status.value)
+        panel.set(**start)
+        assert (shown(panel), places_of(panel), panel.status.value) == (page, places, "")
+        logged.clear()
+    assert len(raised) > POINTS // 2
+    with matplotlib.rc_context({"lines.linewidth": 7.0}):
+        assert matplotlib.rcParams["lines.linewidth"] == 7.0
+
+
+def test_an_interrupt_of_a_slider_puts_it_back_and_says_so(panel, logged, monkeypatch):
+    before = shown(panel)
+    with monkeypatch.context() as patch:
+        patch.setattr(panel, "compute", lambda **state: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            panel.controls["height"].value = 9
+    assert shown(panel) == before
+    assert "Interrupted." in panel.status.value
+    assert "Showing the last valid setting." in panel.status.value
+    logged.clear()
+    panel.controls["height"].value = 9
+    assert panel.status.value == ""
+    assert panel.picture.value == panel.frame()
 
 
 # ---------------------------------------------------------------- what the page gets

@@ -10,9 +10,8 @@ letter in the corner, "invalid outline").  So one thread at a time draws or meas
 the reader's threads included.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
+from contextvars import ContextVar, copy_context
 from functools import wraps
 from threading import RLock
 
@@ -49,12 +48,20 @@ for _owner, _name in ((Text, "draw"), (Text, "get_window_extent"), (TextArea, "g
     setattr(_owner, _name, _alone(getattr(_owner, _name)))
 
 
-@contextmanager
-def drawing() -> Iterator[None]:
-    """Make or draw figures one thread at a time, under matplotlib's own defaults."""
-    with _lock:
-        token = _ours.set(True)
-        try:
-            yield
-        finally:
-            _ours.reset(token)
+def drawing(method: Callable) -> Callable:
+    """Have a function that makes or draws figures do so one thread at a time, under matplotlib's own defaults.
+
+    An interrupt may come at any moment, so nothing has to be set back: what is set in a copied context goes with it.
+    """
+
+    @wraps(method)
+    def run(*arguments, **options):
+        with _lock:
+            return copy_context().run(_as_ours, method, *arguments, **options)
+
+    return run
+
+
+def _as_ours(method: Callable, *arguments, **options):
+    _ours.set(True)
+    return method(*arguments, **options)

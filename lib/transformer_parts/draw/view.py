@@ -32,13 +32,16 @@ class View(ABC, Generic[Data]):
     size = (680, 420)  # width and height in CSS pixels
 
     def __init__(self, scale: float = 2.0):
-        width, height = self.size
         self._moving: list[Artist] = []
         self._backgrounds = Backgrounds()
-        with drawing():
-            self.fig = Figure(figsize=(width / CSS_DPI, height / CSS_DPI), dpi=CSS_DPI * scale, facecolor=theme.PAPER)
-            self._canvas = FigureCanvasAgg(self.fig)
-            self.build()
+        self._make(CSS_DPI * scale)
+
+    @drawing
+    def _make(self, dpi: float) -> None:
+        width, height = self.size
+        self.fig = Figure(figsize=(width / CSS_DPI, height / CSS_DPI), dpi=dpi, facecolor=theme.PAPER)
+        self._canvas = FigureCanvasAgg(self.fig)
+        self.build()
 
     @abstractmethod
     def build(self) -> None:
@@ -69,24 +72,24 @@ class View(ABC, Generic[Data]):
         """Have the next frame redraw its background, after a change to anything that does not move."""
         self._backgrounds.clear()
 
+    @drawing
     def frame(self, data: Data) -> bytes:
         """Return the picture of the data, encoded for the page (see `frame.LIVE_FORMAT`)."""
-        with drawing():
-            self._draw(data)
-            return frame.live(self._canvas)
+        self._draw(data)
+        return frame.live(self._canvas)
 
+    @drawing
     def pixels(self, data: Data, ratio: int) -> NDArray[np.uint32]:
         """Return the picture of the data as it is, at so many pixels per CSS pixel (see `frame.pixels`)."""
         factor = max(round(self.fig.dpi / CSS_DPI / ratio), 1)
-        with drawing():
-            self._draw(data)
-            return frame.pixels(self._canvas).copy() if factor == 1 else frame.reduced(self._canvas, factor)
+        self._draw(data)
+        return frame.pixels(self._canvas).copy() if factor == 1 else frame.reduced(self._canvas, factor)
 
+    @drawing
     def still(self, data: Data) -> bytes:
         """Return the picture of the data as a lossless PNG."""
-        with drawing():
-            self._draw(data)
-            return frame.still(self._canvas)
+        self._draw(data)
+        return frame.still(self._canvas)
 
     def _draw(self, data: Data) -> None:
         self.update(data)

@@ -6,15 +6,17 @@ factors, and the exact values of worked examples among them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from types import MappingProxyType
 
 import ipywidgets as widgets
 import numpy as np
 
-from transformer_parts.language import Language
+from transformer_parts.language import Language, Message, _
 
 #: The traits of a widget that hold words.
 _WORDS = ("description", "placeholder", "tooltip")
+_BOOLEANS = (bool, np.bool_)
 
 _STYLE = MappingProxyType({"description_width": "8.5em"})
 _LAYOUT = MappingProxyType({"width": "auto", "min_width": "0"})
@@ -107,3 +109,55 @@ def translate(control: widgets.Widget, language: Language) -> None:
         value = control.value
         control.options = tuple(shown)
         control.value = value
+
+
+def same(own: object, value: object) -> bool:
+    """Tell whether a caller's `value`, which may be anything, means a control's `own`.
+
+    Numbers are the same whatever their type, but True is no number.
+
+    Examples
+    --------
+    >>> same(1, 1.0), same(1, True), same("pre", ["pre"]), same((1, 2), (1, 2))
+    (True, False, False, True)
+    """
+    if isinstance(own, _BOOLEANS) or isinstance(value, _BOOLEANS):
+        return isinstance(own, _BOOLEANS) and isinstance(value, _BOOLEANS) and bool(own) == bool(value)
+    if isinstance(own, Real):
+        return isinstance(value, Real) and bool(own == value)
+    if isinstance(own, tuple):
+        return isinstance(value, tuple) and len(own) == len(value) and all(map(same, own, value))
+    return isinstance(value, str) and str.__eq__(own, value) if isinstance(own, str) else own is value
+
+
+def offered(control: widgets.Widget, value: object) -> tuple:
+    """Return what a control offers at present that means `value`: nothing, or one value of the control's own."""
+    if isinstance(control, widgets.IntSlider):
+        inside = isinstance(value, Real) and not isinstance(value, _BOOLEANS) and control.min <= value <= control.max
+        every = (int(value),) if inside and (int(value) - control.min) % control.step == 0 else ()
+    else:
+        every = (False, True) if isinstance(control, widgets.Checkbox) else (own for _, own in control._options_full)
+    return tuple(own for own in every if same(own, value))[:1]
+
+
+def range_of(control: widgets.Widget) -> Message:
+    """Return which values a control can have, in words."""
+    if isinstance(control, widgets.Checkbox):
+        return _("{yes} or {no}", yes=True, no=False)
+    if isinstance(control, widgets.IntSlider):
+        if control.step > 1:
+            return _("{low} to {high} in steps of {step}", low=control.min, high=control.max, step=control.step)
+        return _("{low:g} to {high:g}", low=control.min, high=control.max)
+    names = [option[0] if isinstance(option, tuple) else str(option) for option in control.options]
+    if len(names) > 12:
+        return _("one of {first}, {second} … {last}", first=names[0], second=names[1], last=names[-1])
+    return _("one of {names}", names=", ".join(names))
+
+
+def described(value: object) -> str:
+    """Return the `repr` of anything in one short line, or its type where it has none."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= 60 else f"{text[:59]}…"

@@ -8,12 +8,13 @@ from types import MappingProxyType
 from typing import TypeVar
 
 import ipywidgets as widgets
-from traitlets import TraitError
 
+from transformer_parts.explore import controls
 from transformer_parts.explore.ahead import Ahead
 from transformer_parts.explore.component import ViewComponent
 from transformer_parts.explore.front_end import FrontEnd
-from transformer_parts.language import Message, _
+from transformer_parts.explore.ranges import bring, places
+from transformer_parts.language import _
 
 Data = TypeVar("Data")
 State = Mapping[str, object]
@@ -65,7 +66,7 @@ class Panel(ViewComponent[Data]):
         self.widget = self.beside(self.make_side(), framed)
         self._show()
         for name, control in self.controls.items():
-            control.observe(lambda change, name=name: self._changed(name), names="value")
+            control.observe(lambda change, name=name: self._changed(name, change.old), names="value")
 
     @abstractmethod
     def compute(self, **state) -> Data:
@@ -88,13 +89,14 @@ class Panel(ViewComponent[Data]):
         """Return the picture of a state (the current one by default), leaving the page as it is."""
         return self.view.frame(self.compute(**(self.state if state is None else state)))
 
-    def set(self, **values) -> None:
+    def set(self, /, **values) -> None:
         """Set several controls and refresh once.
 
         Raises
         ------
         ValueError
-            If a name is unknown or a value is out of its control's range; nothing has changed then.
+            If a name is unknown or a value is none of its control's; nothing has changed then.  After any other error
+            and after an interrupt nothing has changed either.
         """
         unknown = set(values) - set(self.controls)
         if unknown:
@@ -106,13 +108,16 @@ class Panel(ViewComponent[Data]):
                 )
             )
         with self.lock:
-            before = self.state
-            self._ahead.forget()
+            state, page = self.state, self._page()
             try:
+                self._ahead.forget()
                 self.put(values)
                 self._show()
             except Exception:
-                self.put(before)
+                self._put_back(state, page)
+                raise
+            except BaseException:
+                self._interrupted(state, page)
                 raise
             finally:
                 self._ahead.rested()
@@ -122,10 +127,14 @@ class Panel(ViewComponent[Data]):
         self.set(**self._initial)
 
     def refresh(self) -> None:
-        """Show picture and table of the current state; on an error keep both and report it."""
+        """Show picture and table of the current state; on an error or an interrupt keep both and report it."""
         with self.lock:
+            page = self._page()
             try:
                 self.act(self._show)
+            except BaseException:
+                self._interrupted(self.state, page)
+                raise
             finally:
                 self._ahead.rested()
 
@@ -140,36 +149,70 @@ class Panel(ViewComponent[Data]):
             for _round in range(2):
                 for name, value in values.items():
                     control = self.controls[name]
-                    before = control.value
-                    with suppress(TraitError):
-                        control.value = value
+                    before, offered = control.value, controls.offered(control, value)
+                    if offered:
+                        (control.value,) = offered
                     if control.value != before:
                         self.couple(name)
         for name, value in values.items():
-            if self.controls[name].value != value:
+            if not controls.same(self.controls[name].value, value):
                 raise ValueError(
                     _(
-                        "{name}: got {value!r}, want {range}",
+                        "{name}: got {value}, want {range}",
                         name=name,
-                        value=value,
-                        range=_range_of(self.controls[name]),
+                        value=controls.described(value),
+                        range=controls.range_of(self.controls[name]),
                     )
                 )
 
-    def _changed(self, name: str) -> None:
+    def _page(self) -> tuple:
+        return self.picture.value, self.readout.value, self.shown, self.status.value, self.error
+
+    def _put_back(self, state: State, page: tuple) -> None:
+        """Have the controls and the page as they were."""
+        try:
+            self.put(state)
+            for name, control in self.controls.items():
+                # An interrupt may have come between the place of a control, which the page knows, and its value.
+                if hasattr(control, "index"):
+                    bring(control, next(at for at, own in places(control).items() if controls.same(own, state[name])))
+        finally:
+            self._refreshes = True
+            self.picture.value, self.readout.value, self.shown, self.status.value, self.error = page
+
+    def _interrupted(self, state: State, page: tuple) -> None:
+        """Have everything as it was before an interrupt, and say that there was one."""
+        # What a control offered before may be gone; then the message alone says that picture and control differ.
+        with suppress(ValueError):
+            self._put_back(state, page)
+        # A figure that was being drawn may be in no state to be drawn again.
+        self.view = self.make_view()
+        self.report(InterruptedError(_("Interrupted.")))
+
+    def _changed(self, name: str, old: object) -> None:
         with self.lock:
             if not self._refreshes:
                 return
+            state, page = {**self.state, name: old}, self._page()
             try:
-                with self._without_refresh():
-                    self.couple(name)
-            except Exception as error:
-                self._ahead.forget()
-                self.report(error)
+                self._follow(name)
+            except BaseException:
+                self._interrupted(state, page)
                 self._ahead.rested()
-            else:
-                self._ahead.moved(name)
-                self.refresh()
+                raise
+
+    def _follow(self, name: str) -> None:
+        """Bring the rest of the panel up to date with a control that has changed."""
+        try:
+            with self._without_refresh():
+                self.couple(name)
+        except Exception as error:
+            self._ahead.forget()
+            self.report(error)
+            self._ahead.rested()
+        else:
+            self._ahead.moved(name)
+            self.refresh()
 
     def _press(self, values: State) -> None:
         with self.lock:
@@ -181,8 +224,8 @@ class Panel(ViewComponent[Data]):
 
     @contextmanager
     def _without_refresh(self) -> Iterator[None]:
-        self._refreshes = False
         try:
+            self._refreshes = False
             yield
         finally:
             self._refreshes = True
@@ -227,15 +270,3 @@ class Panel(ViewComponent[Data]):
             *(widgets.jslink((slider, name), (play, name)) for name in ("min", "max")),
         ]
         return play
-
-
-def _range_of(control: widgets.Widget) -> Message:
-    """Return which values a control can have, in words."""
-    if isinstance(control, widgets.Checkbox):
-        return _("{yes} or {no}", yes=True, no=False)
-    if hasattr(control, "options"):
-        names = [option[0] if isinstance(option, tuple) else str(option) for option in control.options]
-        if len(names) > 12:
-            return _("one of {first}, {second} … {last}", first=names[0], second=names[1], last=names[-1])
-        return _("one of {names}", names=", ".join(names))
-    return _("{low:g} to {high:g}", low=control.min, high=control.max)
