@@ -13,7 +13,7 @@ import pytest
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.view import View
-from transformer_parts.explore import controls
+from transformer_parts.explore import controls, live_run
 from transformer_parts.explore.component import Picture
 from transformer_parts.explore.live_run import LiveRun
 from transformer_parts.explore.readout import Row
@@ -220,6 +220,32 @@ def test_another_live_run_is_stopped(live):
     finished(live)
     assert words(live) == "Stopped after 1 of 5 steps."
     assert len(finished(other).records) == 5
+
+
+def test_a_cell_that_is_run_again_stops_the_run_of_before(live):
+    live.start()
+    assert live.begun.wait(PATIENCE)
+    again = type("Squares", (Squares,), {"__qualname__": "Squares"})()  # the class, too, may have been made again
+    finished(live)
+    assert words(live) == "Stopped after 1 of 5 steps."
+    again.start()
+    assert len(finished(again).records) == 5
+
+
+def test_a_live_run_of_another_name_stops_nothing_before_it_is_started(live):
+    live.start()
+    assert live.begun.wait(PATIENCE)
+    type("Cubes", (Squares,), {})()
+    assert len(finished(live).records) == 5
+
+
+def test_a_system_without_threads_is_reported_and_the_buttons_are_free(live, logged, monkeypatch):
+    monkeypatch.setattr(live_run._Worker, "start", lambda worker: 1 / 0)
+    button(live, "Start").click()
+    assert not live.running
+    assert isinstance(live.error, ZeroDivisionError)
+    assert not button(live, "Start").disabled
+    logged.clear()
 
 
 def test_the_run_before_is_kept_to_compare_with(live):

@@ -161,3 +161,11 @@ def test_a_run_of_no_length_is_refused(argument, bad):
 def test_what_was_not_recorded_is_named(recording, arguments, named):
     with pytest.raises(ValueError, match=f"^{named}: got "):
         stability.arm_series(recording, *arguments)
+
+
+def test_the_callers_warnings_stay_as_they_are():
+    points = stability.run(Arm(), steps=2, every=1)
+    with np.errstate(over="raise", invalid="warn"):
+        before = np.geterr()
+        for _point in points:
+            assert np.geterr() == before

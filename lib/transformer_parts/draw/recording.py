@@ -75,19 +75,19 @@ class Recording:
         self._backgrounds: dict[tuple, int] = {}
         view.redraw_background = self._backgrounds.clear
 
+    @drawing
     def frame(self, data: object) -> tuple[int, ...]:
         """Return a frame: the numbers of the background and of what each moving artist drew, from back to front."""
         view = self.view
-        with drawing():
-            view.update(data)
-            limits = tuple((*axes.get_xlim(), *axes.get_ylim()) for axes in view.fig.axes)
-            if limits not in self._backgrounds:
-                view.fig.draw(self._recorder)
-                self._backgrounds[limits] = self._recorder.take()
-            moving = []
-            for artist in view.moving_artists:
-                artist.draw(self._recorder)
-                moving.append(self._recorder.take())
+        view.update(data)
+        limits = tuple((*axes.get_xlim(), *axes.get_ylim()) for axes in view.fig.axes)
+        if limits not in self._backgrounds:
+            view.fig.draw(self._recorder)
+            self._backgrounds[limits] = self._recorder.take()
+        moving = []
+        for artist in view.moving_artists:
+            artist.draw(self._recorder)
+            moving.append(self._recorder.take())
         return (self._backgrounds[limits], *moving)
 
 

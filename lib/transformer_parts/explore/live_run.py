@@ -22,7 +22,8 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
 
     Nothing runs until `start` is called or its button pressed.  The thread alone advances the generator and draws, so
     the notebook stays free: other cells run meanwhile, and `stop` takes effect after the current step.  Of all live
-    runs of a kernel one runs at a time: starting one stops another.
+    runs of a kernel one runs at a time: starting one stops another.  Making one stops an earlier one of the same name,
+    whose cell has been run again.
 
     Parameters
     ----------
@@ -48,6 +49,7 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
 
     def __init__(self, *, language: str | None = None):
         super().__init__(language=language)
+        _stop_all(type(self).__qualname__)
         self._records: list[Record] = []
         self.earlier: tuple[Record, ...] = ()
         self._worker: _Worker | None = None
@@ -95,9 +97,7 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
         with self._lock:
             if self.running or self._closed:
                 return
-            for thread in living_threads():
-                if isinstance(thread, _Worker):
-                    thread.stopping.set()
+            _stop_all()
             state = self.state
             try:
                 steps, run = self.steps(**state), self.run(**state)
@@ -107,8 +107,14 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
             self.earlier, self._records, self._ran = self.records, [], state
             self._enable(False)
             self.say(_("Running."))
-            self._worker = _Worker(lambda worker: self._work(worker, run, steps))
-            self._worker.start()
+            self._worker = _Worker(type(self).__qualname__, lambda worker: self._work(worker, run, steps))
+            try:
+                self._worker.start()
+            except BaseException:
+                # Interrupted, or the system gives no thread.
+                self._worker = None
+                self._enable(True)
+                raise
 
     def stop(self) -> None:
         """Ask the run to end after its current step, and return at once."""
@@ -209,13 +215,20 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
 class _Worker(Thread):
     """The thread of one run; it does not keep the kernel from ending."""
 
-    def __init__(self, work):
+    def __init__(self, of: str, work):
         super().__init__(name="transformer_parts live run", daemon=True)
-        self.stopping = Event()
+        self.of, self.stopping = of, Event()
         self._work = work
 
     def run(self) -> None:
         self._work(self)
+
+
+def _stop_all(of: str | None = None) -> None:
+    """Stop the runs of the kernel, or those of the classes of one name: a cell that is run again may make the class."""
+    for thread in living_threads():
+        if isinstance(thread, _Worker) and of in (None, thread.of):
+            thread.stopping.set()
 
 
 def _inside(widget: widgets.Widget) -> list[widgets.Widget]:

@@ -8,6 +8,7 @@ short segments; a run takes a few seconds.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -154,29 +155,38 @@ def run(
     config, rng = task.config(arm), np.random.default_rng(seed)
     held_out = task.batch(np.random.default_rng(1000 + seed))
     weights = initial_weights(config, std=arm.std, residual_scaling=arm.residual_scaling, seed=seed, dtype=np.float32)
-    losses, norms, layers = [], [], None
-    # Overflow yields non-finite numbers, which the passes reject; that ends the run.  Arguments were validated above.
-    with np.errstate(over="ignore", invalid="ignore"), suppress(ValueError):
-        for record in _records(weights, config, arm, lambda _step: task.batch(rng), seed, every):
-            losses.append(record.loss)
-            norms.append(record.gradient_norm)
-            layers = record.layers or layers
-            for w in record.weights.values():
-                if arm.weights_in != "float32":
-                    w[...] = round_to(w, arm.weights_in)
-            if len(losses) == every:
-                of_sequences = _losses(record.weights, held_out, config)
-                yield Watched(
-                    loss=float(np.mean(losses)),
-                    gradient_norm=float(np.max(norms)),
-                    activation_rms=float(layers.activation_rms[-1]),
-                    largest_logit=float(layers.largest_score.max()),
-                    entropy=float(layers.entropy.mean()),
-                    quantiles=tuple(np.quantile(of_sequences, QUANTILES).tolist()),
-                )
-                losses, norms = [], []
-            if record.step + 1 == steps:
-                return
+    records = _records(weights, config, arm, lambda _step: task.batch(rng), seed, every)
+    for _point in range(steps // every):
+        watched = None
+        # Overflow yields non-finite numbers, which the passes reject; that ends the run.  Arguments were validated
+        # above.  Nothing is yielded inside: the caller's own settings of warnings hold there.
+        with np.errstate(over="ignore", invalid="ignore"), suppress(ValueError):
+            watched = _watched([*_rounded(islice(records, every), arm)], held_out, config)
+        if watched is None:
+            return
+        yield watched
+
+
+def _rounded(records: Iterator[Record], arm: Arm) -> Iterator[Record]:
+    """Yield each step's record, after rounding its weights to the format that they are held in."""
+    for record in records:
+        for w in record.weights.values():
+            if arm.weights_in != "float32":
+                w[...] = round_to(w, arm.weights_in)
+        yield record
+
+
+def _watched(records: Sequence[Record], held_out: tuple[NDArray, NDArray], config: StackConfig) -> Watched:
+    layers = next(record.layers for record in reversed(records) if record.layers)
+    of_sequences = _losses(records[-1].weights, held_out, config)
+    return Watched(
+        loss=float(np.mean([record.loss for record in records])),
+        gradient_norm=float(np.max([record.gradient_norm for record in records])),
+        activation_rms=float(layers.activation_rms[-1]),
+        largest_logit=float(layers.largest_score.max()),
+        entropy=float(layers.entropy.mean()),
+        quantiles=tuple(np.quantile(of_sequences, QUANTILES).tolist()),
+    )
 
 
 def _records(
