@@ -57,6 +57,17 @@ def test_beta_moves_layer_norm_alone_and_gamma_both():
     assert shown(panel, "LayerNorm(x)") == "(-1.500000, 2.500000)"
 
 
+def test_a_vector_is_first_multiplied_and_then_shifted():
+    """10·(1, 3) + 2 = (12, 32): mean 22, σ = 10, RMS = √584; not 10·((1, 3) + 2) = (30, 50)."""
+    panel = NormBars()
+    panel.set(scale=10.0, shift=2.0)
+    assert shown(panel, "x") == "(12.000000, 32.000000)"
+    assert shown(panel, "mean μ") == "22.000000"
+    assert shown(panel, "standard deviation σ, with 1/D") == "10.000000"
+    assert shown(panel, "RMS") == f"{584**0.5:.6f}"
+    assert shown(panel, "RMSNorm(x)") == f"({12 / 584**0.5:.6f}, {32 / 584**0.5:.6f})"
+
+
 def test_sliders_are_shown_for_the_channels_there_are():
     panel = NormBars()
     hidden = {d: [] for d in (2, 3, 4)}
@@ -141,6 +152,10 @@ def test_numbers_are_those_of_the_excerpt():
         expected = centred / np.sqrt(np.mean(centred**2) + panel.state["eps"]) * weight
         assert_allclose(data.pair.layer_norm, expected, rtol=1e-9)
         assert shown(panel, "token") == f"“{excerpt.token_texts[17]}”"
+        i = np.abs(x).argmax()
+        assert_allclose(float(shown(panel, "its LayerNorm output")), expected[i], atol=1e-4)
+        rms_norm_output = x[i] / np.sqrt(np.mean(x**2) + panel.state["eps"]) * weight[i]
+        assert_allclose(float(shown(panel, "its RMSNorm output")), rms_norm_output, atol=1e-4)
 
 
 def test_random_vectors_have_the_seed_of_the_slider():

@@ -1,20 +1,24 @@
 """The contract of a panel, held by small panels of our own."""
 
 import io
+import math
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
+from fractions import Fraction
 from threading import Event
 from types import MappingProxyType
 
 import ipywidgets as widgets
 import matplotlib
+import numpy as np
 import pytest
 from PIL import Image
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.view import View
 from transformer_parts.explore import controls
+from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.component import Picture
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row
@@ -545,3 +549,99 @@ def test_a_slider_moved_while_a_cell_sets_the_panel_is_not_overtaken():
     assert panel.state["height"] == 3
     assert panel.picture.value == panel.frame()
     assert "3 &amp; more" in panel.readout.value
+
+
+# ---------------------------------------------------------------- set, of every panel, with whatever one can pass
+
+
+class Unprintable:
+    """Equal to everything, and without a text."""
+
+    __hash__ = None
+
+    def __eq__(self, other):
+        return True
+
+    def __repr__(self):
+        raise RuntimeError
+
+
+HOSTILE = (
+    None,
+    True,
+    False,
+    (),
+    (1, 2),
+    [1],
+    {},
+    "",
+    "no such value",
+    "1",
+    b"1",
+    math.nan,
+    math.inf,
+    -math.inf,
+    10**30,
+    10**5000,
+    -1e9,
+    0.123456,
+    1 + 0j,
+    Unprintable(),
+    object,
+    np.array([1, 2]),
+    np.array(1),
+    np.array("pre"),
+    np.ma.masked,
+    "x" * 10_000,
+    range(3),
+    iter(()),
+    lambda: 1,
+)
+
+
+def means(own, value):
+    """Tell by the rules of the contract, in other words than the library's, whether a value is one of a control's."""
+    if isinstance(own, bool):
+        return value is own
+    if isinstance(own, tuple):
+        return isinstance(value, tuple) and value == own
+    return type(value) in ((str,) if isinstance(own, str) else (int, float)) and value == own
+
+
+@pytest.mark.sampled(15)
+@pytest.mark.parametrize("kind", PANELS, ids=lambda kind: kind.__name__)
+def test_set_keeps_its_contract_whatever_is_passed(kind, begun, sample):
+    panel = begun(kind)
+    before = shown(panel), places_of(panel)
+    for name, control in panel.controls.items():
+        labels = [option[0] for option in getattr(control, "_options_full", ())]
+        every = (*HOSTILE, *sample.of(labels, 3))
+        for value in every if sample.everything else [every[i] for i in range(len(every)) if i % 3 == len(name) % 3]:
+            own = [v for _, v in control._options_full] if labels else [False, True]
+            if isinstance(control, widgets.IntSlider):
+                own = range(control.min, control.max + 1, control.step)
+            if any(means(one, value) for one in own):
+                continue
+            with pytest.raises(ValueError, match=f"^{name}: got .*, want ") as refused:
+                panel.set(**{name: value})
+            assert len(str(refused.value)) < 800
+            assert (shown(panel), places_of(panel)) == before, (name, value)
+
+
+def test_set_takes_a_number_of_any_type_and_keeps_the_controls_own(panel):
+    for six in (6.0, np.float64(6), np.int8(6), Fraction(6)):
+        panel.reset()
+        panel.set(height=six)
+        assert type(panel.state["height"]) is int
+        assert panel.state["height"] == 6
+
+
+def test_set_refuses_numbers_between_the_steps_and_names_that_are_arguments(panel):
+    class Even(BarPanel):
+        def make_controls(self):
+            return super().make_controls() | {"height": controls.integer("height", 4, 0, 20, step=2)}
+
+    with pytest.raises(ValueError, match="height: got 5, want 0 to 20 in steps of 2"):
+        Even().set(height=5)
+    with pytest.raises(ValueError, match="self: got a control of that name"):
+        panel.set(**{"self": 1})
