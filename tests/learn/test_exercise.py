@@ -120,8 +120,11 @@ def test_two_mistakes_in_turn_are_not_taken_for_one():
 
 
 def test_tolerance_is_the_line():
-    assert EXERCISE.check(lambda x, n: double(x, n) + 0.5e-9).passed
-    assert not EXERCISE.check(lambda x, n: double(x, n) + 2e-9).passed
+    """Whether it is given or not: most exercises leave it at its default."""
+    default = replace(EXERCISE, tolerance=Exercise.tolerance)
+    for exercise, line in ((default, 1e-9), (replace(EXERCISE, tolerance=1e-6), 1e-6)):
+        assert exercise.check(lambda x, n, off=line / 2: double(x, n) + off).passed
+        assert not exercise.check(lambda x, n, off=2 * line: double(x, n) + off).passed
 
 
 def test_inputs_are_those_of_the_seed_and_otherwise_new():

@@ -135,6 +135,28 @@ def test_the_notebook_of_an_entry_is_there(entry):
     assert (PROJECT / f"notebooks/en/{entry.notebook}.ipynb").exists()
 
 
+#: Module of evidence → the notebooks that teach what it computes.
+TAUGHT_IN = {
+    "positions": ("01_why_position", "02_positions", "03_relative_bias"),
+    "rope": ("04_rope", "05_rope_scores", "06_rope_layout"),
+    "cache": ("07_cache",),
+    "context": ("08_context_extension", "16_long_context"),
+    "norms": ("09_norms", "10_norm_placement"),
+    "feedforward": ("11_activations", "12_swiglu"),
+    "budget": ("13_budget",),
+    "training": ("07_cache", "10_norm_placement", "14_decoder_layer", "15_stability"),
+}
+
+
+def test_an_entry_leads_to_a_notebook_that_teaches_its_evidence():
+    cited = {}
+    for entry in (*BANK.questions, *BANK.claims):
+        module = evidence.find(entry.evidence).__module__.rpartition(".")[2]
+        assert entry.notebook in TAUGHT_IN[module], entry.id
+        cited.setdefault(module, set()).add(entry.notebook)
+    assert {module: set(notebooks) for module, notebooks in TAUGHT_IN.items()} == cited
+
+
 def test_every_evidence_is_used_and_documented():
     used = {entry.evidence for entry in (*BANK.questions, *BANK.claims)}
     there = {name for module in evidence.MODULES for name in module.__all__}

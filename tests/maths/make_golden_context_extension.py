@@ -30,6 +30,7 @@ CASES = {
     "yarn_betas": ("yarn", 64, 150000.0, 4096, None, {"factor": 32.0, "beta_fast": 16.0, "beta_slow": 2.0}),
     "yarn_low_bound": ("yarn", 22, 10000.0, 150, None, {"factor": 3.0}),
     "yarn_high_bound": ("yarn", 22, 100.0, 50021, None, {"factor": 3.0}),
+    "yarn_channels": ("yarn", 128, 10000.0, 131072, None, {"factor": 4.0}),
     "yarn_tie": ("yarn", 22, 10000.0, 6, None, {"factor": 3.0}),
     "longrope_at": (
         "longrope", 44, 10000.0, 4096, 4096, {"factor": 32.0, "short_factor": SHORT, "long_factor": LONG},

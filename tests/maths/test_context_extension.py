@@ -72,6 +72,7 @@ CASES = {  # as in make_golden_context_extension.py, which needs transformers to
     "yarn_betas": ("yarn", 64, 150000.0, 4096, None, {"factor": 32.0, "beta_fast": 16.0, "beta_slow": 2.0}),
     "yarn_low_bound": ("yarn", 22, 10000.0, 150, None, {"factor": 3.0}),
     "yarn_high_bound": ("yarn", 22, 100.0, 50021, None, {"factor": 3.0}),
+    "yarn_channels": ("yarn", 128, 10000.0, 131072, None, {"factor": 4.0}),
     "yarn_tie": ("yarn", 22, 10000.0, 6, None, {"factor": 3.0}),
     "llama3_1": ("llama3", 128, 500000.0, 8192, None, {"factor": 8.0}),
     "llama3_2": ("llama3", 64, 500000.0, 8192, None, {"factor": 32.0}),

@@ -47,6 +47,18 @@ def test_ids_by_a_slow_byte_pair_loop(tokenizer, tiny):
     assert tokenizer.encode(PASSAGE).ids == slow_encode(PASSAGE, tiny.words, merges)
 
 
+def test_the_first_merge_goes_first_and_digits_never_merge(rewrite, tiny):
+    """Of "the" either "he" or "th" can be made, and the list has "he" first; "10" could be one token."""
+    merges = [("h", "e"), ("t", "h"), ("1", "0")]
+    words = [*tiny.words[: tiny.words.index("he")], *map("".join, merges)]
+    fields = {"token_list": words, "token_types": [1] * len(words), "token_merges": list(map(" ".join, merges))}
+    tokenizer = load_tokenizer(GGUFFile(rewrite(**fields)))
+    for text, parts in (("the", ["t", "he"]), ("th", ["th"]), ("10", ["1", "0"]), ("110", ["1", "1", "0"])):
+        ids = tokenizer.encode(text).ids
+        assert [words[i] for i in ids] == parts
+        assert ids == slow_encode(text, words, merges)
+
+
 @given(text=st.text())
 def test_decode_undoes_encode(tokenizer, text):
     assert tokenizer.decode(tokenizer.encode(text).ids, skip_special_tokens=False) == text

@@ -462,6 +462,14 @@ def links_lead_somewhere(notebook: Notebook) -> Iterator[str]:
                     yield f"{cell.id}: no heading #{anchor}"
 
 
+def papers_are_those_they_are_called(notebook: Notebook) -> Iterator[str]:
+    for cell in notebook.prose:
+        for text, address in re.findall(r"\[([^\]]*)\]\(https?://arxiv\.org/(?:abs|pdf)/([^)#]*)\)", cell.source):
+            for called in re.findall(r"\b\d{4}\.\d{4,5}\b", text):
+                if called != re.sub(r"v\d+$", "", address):
+                    yield f"{cell.id}: {text} leads to {address}"
+
+
 def outputs_are_text_and_there(notebook: Notebook) -> Iterator[str]:
     for cell in notebook.code:
         kinds = {kind for output in cell.outputs for kind in output.get("data", {})}
@@ -509,6 +517,7 @@ RULES = (
     explorers_stand_below_their_stills,
     pictures_have_words,
     links_lead_somewhere,
+    papers_are_those_they_are_called,
     outputs_are_text_and_there,
     form_is_the_committed_one,
 )
@@ -835,6 +844,7 @@ REFUSED = [
     (outputs_are_text_and_there, made(output("error", ename="ValueError", evalue="x", traceback=[]))),
     (outputs_are_text_and_there, made(output("stream", name="stderr", text="Warning\n"))),
     (outputs_are_text_and_there, made(output("display_data", data={"image/png": "aaaa"}))),
+    (papers_are_those_they_are_called, made(prose("[arXiv 2104.09864](https://arxiv.org/abs/2104.09846)"))),
     (form_is_the_committed_one, made(code("1 + 1"), committed=False)),
     (form_is_the_committed_one, whole()._replace(text=whole().text.replace(' "cells"', '  "cells"', 1))),
     (form_is_the_committed_one, whole()._replace(text=whole().text.replace(PANEL.alt, "Other words"))),

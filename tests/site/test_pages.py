@@ -2,6 +2,7 @@
 
 import base64
 import io
+import itertools
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -213,10 +214,23 @@ def test_a_drag_by_mouse_and_the_play_button_move_the_picture(page, open_page):
     page.wait_for_timeout(50)
     assert apart(before, pixels(page, "plane")) > 1
     play = explorer.get_by_role("button", name="Play move both by")
+    page.evaluate(
+        """() => {
+            const explorer = document.querySelector("[data-explorer=plane]");
+            const value = explorer.querySelector(".control:has([data-control=shift]) .value");
+            window.played = [];
+            const note = () => window.played.push([value.textContent, explorer.querySelector("td").textContent]);
+            new MutationObserver(note).observe(value, {childList: true, characterData: true, subtree: true});
+        }"""
+    )
     play.press("Enter")
     expect(play).to_have_attribute("aria-pressed", "true")
     expect(play).to_have_attribute("aria-pressed", "false", timeout=10_000)
     expect(explorer.locator(".control:has([data-control=shift]) .value")).to_have_text("64")
+    # Each value once, and beside each the table of that value (a quarter turn further, so that neighbours differ).
+    played = page.evaluate("() => window.played")
+    assert [int(value) for value, _ in played][-64:] == list(range(1, 65))
+    assert all(one[1] != other[1] for one, other in itertools.pairwise(played))
 
 
 def test_numbers_are_announced_at_rest_only(page, open_page):
