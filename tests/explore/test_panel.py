@@ -1,6 +1,7 @@
 """The contract of a panel, held by small panels of our own."""
 
 import io
+import linecache
 import math
 import re
 import sys
@@ -370,7 +371,11 @@ def by_button(panel):
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt at one of the lines that are run in a panel's own methods and what they call."""
+    """Raises KeyboardInterrupt at one of the lines that are run in a panel's own methods and what they call.
+
+    Lines that begin with `with` are left out: a trace sees them again before a lock is given back, where Python itself
+    lets no interrupt in, and a lock that is kept would have later tests wait for ever.
+    """
 
     def __init__(self, at: int | None = None):
         self.at, self.lines = at, 0
@@ -389,7 +394,9 @@ class Interrupt:
         return None
 
     def line(self, frame, event, argument):
-        if event == "line":
+        if event == "line" and not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith(
+            "with "
+        ):
             self.lines += 1
             if self.lines == self.at:
                 raise KeyboardInterrupt
