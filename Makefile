@@ -115,7 +115,7 @@ notebooks: $(VENV)/.installed ## run all notebooks and write them in the committ
 stills: $(VENV)/.installed ## draw the stills in figures/, or one: make stills NAME=RopePlane
 	$(BIN)/python tools/stills.py $(NAME)
 
-goldens: $(VENV)/.installed ## write the tables of all explorers that the tests compare, and print what changes
+goldens: $(VENV)/.installed ## write what the tests of tables, pictures, exercises and questions compare, and print what changes
 	$(BIN)/python tools/goldens.py
 
 weights: model

@@ -51,16 +51,19 @@ def test_a_frame_has_the_background_and_each_moving_artist(plane):
     assert moved[0][1:] != moved[1][1:]
 
 
+@drawing
+def drawn_alone(text, recorder):
+    text.draw(recorder)
+    return text.get_window_extent(recorder)
+
+
 def test_a_text_is_recorded_where_the_pixels_have_it():
     """Glyph by glyph, or by matplotlib 3.10 as one outline."""
     drawings = Drawings()
     recorder = Recorder(200, 100, 100, drawings)
     figure = Figure(figsize=(2, 1), dpi=100)
     for words in ("a word", "$x^2$ and"):
-        with drawing():
-            text = figure.text(0.25, 0.5, words, size=20)
-            text.draw(recorder)
-            box = text.get_window_extent(recorder)
+        box = drawn_alone(figure.text(0.25, 0.5, words, size=20), recorder)
         number = recorder.take()
         marks = list(drawings.parts)[number]
         corners = []

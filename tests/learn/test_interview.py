@@ -140,7 +140,7 @@ TAUGHT_IN = {
     "positions": ("01_why_position", "02_positions", "03_relative_bias"),
     "rope": ("04_rope", "05_rope_scores", "06_rope_layout"),
     "cache": ("07_cache",),
-    "context": ("08_context_extension", "16_long_context"),
+    "context_extension": ("08_context_extension", "16_long_context"),
     "norms": ("09_norms", "10_norm_placement"),
     "feedforward": ("11_activations", "12_swiglu"),
     "budget": ("13_budget",),
