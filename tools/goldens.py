@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import nbformat
 import numpy as np
 from matplotlib.backend_bases import RendererBase
 from matplotlib.text import Text
@@ -33,7 +34,7 @@ from transformer_parts.learn.interview_files import load_bank
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "tests/goldens"
 #: A text of more letters is kept by its beginning and a digest.
-LONGEST = 38
+LONGEST = 30
 
 Group = dict[str, str | list]
 
@@ -234,6 +235,13 @@ def entry(of: Question | Claim) -> Group:
     return found
 
 
+def prose(path: Path) -> Group:
+    """Return the numbers in each cell of a notebook's prose."""
+    cells = nbformat.read(path, 4).cells
+    numbers = {cell.id: re.findall(r"\d[\d.,]*", cell.source) for cell in cells if cell.cell_type == "markdown"}
+    return {name: kept(" ".join(found)) for name, found in numbers.items() if found}
+
+
 # ---------------------------------------------------------------- files
 
 
@@ -258,12 +266,14 @@ def things(file: str) -> dict[str, object]:
         return exercises()
     if file == "drills":
         return {of.name: of for of in DRILLS}
+    if file == "prose":
+        return {path.stem: path for path in sorted((PROJECT / "notebooks/en").glob("*.ipynb"))}
     bank = load_bank()
     return {of.id: of for of in (*bank.questions, *bank.claims)}
 
 
 #: File → what makes a group of it.
-FILES = {"tables": table, "pictures": pictures, "exercises": exercise, "drills": drill, "bank": entry}
+FILES = {"tables": table, "pictures": pictures, "exercises": exercise, "drills": drill, "bank": entry, "prose": prose}
 
 
 def written(groups: Mapping[str, Group]) -> str:

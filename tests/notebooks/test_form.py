@@ -90,6 +90,24 @@ ANSWER_TAGS = (notebooks.ANSWERS,)
 LIVE_TAGS = ("live-run", "nbval-ignore-output")
 # A cell that measures prints what no other run repeats; it is run and its output is not compared.
 TIMING_TAGS = ("nbval-ignore-output", "timing")
+# Cells of "By hand" that assert more than the prose beside them says.
+MORE_IS_ASSERTED = frozenset(
+    {
+        ("02_positions", "hand-parameters-code"),
+        ("03_relative_bias", "hand-bucket"),
+        ("03_relative_bias", "hand-slopes-code"),
+        ("03_relative_bias", "hand-t5-code"),
+        ("03_relative_bias", "hand-weights-code"),
+        ("06_rope_layout", "hand-right"),
+        ("08_context_extension", "hand-llama3-code"),
+        ("08_context_extension", "hand-yarn-code"),
+        ("10_norm_placement", "hand-post"),
+        ("11_activations", "hand"),
+        ("11_activations", "hand-slope"),
+        ("15_stability", "hand-matrix"),
+        ("18_real_model", "hand-count-code"),
+    }
+)
 # Modules that reach out of the notebook; the library's own way to the network is among them.
 OUTSIDE = frozenset(
     {"ftplib", "http", "httpx", "huggingface_hub", "importlib", "pip", "requests", "shutil", "socket", "subprocess"}
@@ -470,6 +488,53 @@ def papers_are_those_they_are_called(notebook: Notebook) -> Iterator[str]:
                     yield f"{cell.id}: {text} leads to {address}"
 
 
+def what_is_asserted_by_hand_is_said(notebook: Notebook) -> Iterator[str]:
+    """The numbers that "By hand" checks are those of the prose above or below."""
+    section, text = "", ""
+    cells = notebook.node.cells
+    for before, cell, after in zip([None, *cells[:-1]], cells, [*cells[1:], None], strict=True):
+        if cell.cell_type == "markdown":
+            headings = re.findall(r"^## (.+)", cell.source, re.MULTILINE)
+            section = headings[-1] if headings else section
+            text = (text if before is not None and before.cell_type == "markdown" else "") + cell.source
+        elif section == notebook.headings.get("By hand") and (notebook.path.stem, cell.id) not in MORE_IS_ASSERTED:
+            said = text + (after.source if after is not None and after.cell_type == "markdown" else "")
+            if unsaid := asserted_numbers(cell.source) - numbers_said(said):
+                yield f"{cell.id}: asserts {sorted(unsaid)}, which the prose beside it does not have"
+
+
+def numbers_said(text: str) -> set[float]:
+    text = re.sub(r"\\[td]?frac\s*(?:(\d)\s*(\d)|\{(\d+)\}\{(\d+)\})", r"\1\3 \2\4", text).replace("{,}", ",")
+    return {
+        float(re.sub("[,_]", "", found)) for found in re.findall(r"\d+(?:[,_]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?", text)
+    }
+
+
+def asserted_numbers(source: str) -> set[float]:
+    """Return the numbers, but 0, that assertions compare something with."""
+
+    def plain(node: ast.AST) -> Iterator[float]:
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            yield abs(float(node.value))
+        elif isinstance(node, ast.List | ast.Tuple):
+            for item in node.elts:
+                yield from plain(item)
+        elif isinstance(node, ast.UnaryOp):
+            yield from plain(node.operand)
+
+    found = set()
+    for node in (
+        node for check in ast.walk(ast.parse(source)) if isinstance(check, ast.Assert) for node in ast.walk(check)
+    ):
+        sides = []
+        if isinstance(node, ast.Compare) and all(isinstance(operator, ast.Eq) for operator in node.ops):
+            sides = [node.left, *node.comparators]
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("isclose", "allclose", "array_equal"):
+            sides = node.args[:2]
+        found.update(number for side in sides for number in plain(side))
+    return found - {0.0}
+
+
 def outputs_are_text_and_there(notebook: Notebook) -> Iterator[str]:
     for cell in notebook.code:
         kinds = {kind for output in cell.outputs for kind in output.get("data", {})}
@@ -518,6 +583,7 @@ RULES = (
     pictures_have_words,
     links_lead_somewhere,
     papers_are_those_they_are_called,
+    what_is_asserted_by_hand_is_said,
     outputs_are_text_and_there,
     form_is_the_committed_one,
 )
@@ -661,7 +727,7 @@ def whole(**changes: list) -> Notebook:
     body = {
         "Question": [],
         "Picture first": [prose(STILL), explorer()],
-        "By hand": [code("import numpy as np\nassert np.sqrt(4) == 2")],
+        "By hand": [prose("The root of 4 is 2."), code("import numpy as np\nassert np.sqrt(4) == 2")],
         "In code": [code(PLAIN), code("from transformer_parts.learn.source import show\nshow(np.sqrt)")],
         "Why": [
             code("print(timeit(np.sqrt))", tags=TIMING_TAGS, printed="1\n"),
@@ -844,6 +910,14 @@ REFUSED = [
     (outputs_are_text_and_there, made(output("error", ename="ValueError", evalue="x", traceback=[]))),
     (outputs_are_text_and_there, made(output("stream", name="stderr", text="Warning\n"))),
     (outputs_are_text_and_there, made(output("display_data", data={"image/png": "aaaa"}))),
+    (
+        what_is_asserted_by_hand_is_said,
+        made(prose("## By hand\n\nIt was 4 and is now 2."), code("assert q == 4\nassert k == 3")),
+    ),
+    (
+        what_is_asserted_by_hand_is_said,
+        made(prose("## By hand\n\n$= 0.1$"), code("assert np.allclose(f(4), [1, 0.01])")),
+    ),
     (papers_are_those_they_are_called, made(prose("[arXiv 2104.09864](https://arxiv.org/abs/2104.09846)"))),
     (form_is_the_committed_one, made(code("1 + 1"), committed=False)),
     (form_is_the_committed_one, whole()._replace(text=whole().text.replace(' "cells"', '  "cells"', 1))),
