@@ -30,6 +30,7 @@ from transformer_parts.learn.drills import DRILLS, Drill
 from transformer_parts.learn.exercise import Exercise
 from transformer_parts.learn.interview import Claim, Question
 from transformer_parts.learn.interview_files import load_bank
+from transformer_parts.models import notes
 
 PROJECT = Path(__file__).resolve().parents[1]
 FOLDER = PROJECT / "tests/goldens"
@@ -242,6 +243,11 @@ def prose(path: Path) -> Group:
     return {name: kept(" ".join(found)) for name, found in numbers.items() if found}
 
 
+def data(of: Path) -> Group:
+    """Return the digest of a recording or of an excerpt's notes."""
+    return {"entries": notes.digest(json.loads(of.read_text("utf-8")))[:16]}
+
+
 # ---------------------------------------------------------------- files
 
 
@@ -268,12 +274,23 @@ def things(file: str) -> dict[str, object]:
         return {of.name: of for of in DRILLS}
     if file == "prose":
         return {path.stem: path for path in sorted((PROJECT / "notebooks/en").glob("*.ipynb"))}
+    if file == "data":
+        found = sorted((PROJECT / "lib/transformer_parts").glob("*/data/*.json"))
+        return {f"{path.parent.parent.name}/{path.stem}": path for path in found}
     bank = load_bank()
     return {of.id: of for of in (*bank.questions, *bank.claims)}
 
 
 #: File → what makes a group of it.
-FILES = {"tables": table, "pictures": pictures, "exercises": exercise, "drills": drill, "bank": entry, "prose": prose}
+FILES = {
+    "tables": table,
+    "pictures": pictures,
+    "exercises": exercise,
+    "drills": drill,
+    "bank": entry,
+    "prose": prose,
+    "data": data,
+}
 
 
 def written(groups: Mapping[str, Group]) -> str:

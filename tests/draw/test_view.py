@@ -159,7 +159,7 @@ every_panel = pytest.mark.parametrize("kind", PANELS, ids=lambda kind: kind.__na
 @pytest.mark.sweep
 @every_panel
 def test_blitting_gives_what_a_whole_drawing_gives(kind, begun, sample):
-    """With everything drawn by matplotlib's own `draw`, order of drawing aside, no artist is missing or doubled."""
+    """With everything drawn by matplotlib's own `draw`, what moves above the rest, no artist is missing or doubled."""
     panel = begun(kind)
     states = [panel.state, *({**panel.state, **values} for values in panel.presets.values())]
     view = panel.make_view()
@@ -167,14 +167,16 @@ def test_blitting_gives_what_a_whole_drawing_gives(kind, begun, sample):
         ours = pixels(view, panel.compute(**state)).astype(float)
         for artist in view._moving:
             artist.set_animated(False)
+            artist.set_zorder(artist.get_zorder() + 1000)
         view.redraw_background()
         view.fig.canvas.draw()
         whole = np.asarray(view.fig.canvas.buffer_rgba())[..., :3].astype(float)
         for artist in view._moving:
             artist.set_animated(True)
+            artist.set_zorder(artist.get_zorder() - 1000)
         view.redraw_background()
-        # Ticks and spines lie over or under the moving artists; nothing else may differ.
-        assert (np.abs(ours - whole).max(axis=-1) > 64).mean() < 0.01
+        # The thinnest marker has 250 pixels.
+        assert np.count_nonzero(np.abs(ours - whole).max(axis=-1) > 64) < 50
 
 
 @every_panel
