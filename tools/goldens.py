@@ -40,11 +40,11 @@ LONGEST = 30
 Group = dict[str, str | list]
 
 
-def kept(text: str) -> str:
+def kept(text: str, longest: int = LONGEST) -> str:
     """Return a text as the files have it."""
     text = str(text)
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 10]}… {digest[:8]}"
+    return text if len(text) <= longest else f"{text[: longest - 10]}… {digest[:8]}"
 
 
 def mean(values: ArrayLike) -> float:
@@ -232,7 +232,7 @@ def entry(of: Question | Claim) -> Group:
         sentences = re.split(r"(?<=[.?!:;])\s+", str(text))
         numbers = " ".join(sentence for sentence in sentences if re.search(r"\d", sentence))
         if numbers:
-            found[name] = numbers
+            found[name] = kept(numbers, 100)
     return found
 
 

@@ -2,7 +2,6 @@
 
 import base64
 import io
-import itertools
 import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -217,8 +216,13 @@ def test_a_drag_by_mouse_and_the_play_button_move_the_picture(page, open_page):
     page.evaluate(
         """() => {
             const explorer = document.querySelector("[data-explorer=plane]");
+            const slider = explorer.querySelector("[data-control=shift]");
             const value = explorer.querySelector(".control:has([data-control=shift]) .value");
+            window.steps = [];
             window.played = [];
+            const own = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value");
+            const set = function (to) { window.steps.push(Number(to)); own.set.call(this, to); };
+            Object.defineProperty(slider, "value", {get: own.get, set});
             const note = () => window.played.push([value.textContent, explorer.querySelector("td").textContent]);
             new MutationObserver(note).observe(value, {childList: true, characterData: true, subtree: true});
         }"""
@@ -227,10 +231,10 @@ def test_a_drag_by_mouse_and_the_play_button_move_the_picture(page, open_page):
     expect(play).to_have_attribute("aria-pressed", "true")
     expect(play).to_have_attribute("aria-pressed", "false", timeout=10_000)
     expect(explorer.locator(".control:has([data-control=shift]) .value")).to_have_text("64")
-    # Each value once, and beside each the table of that value (a quarter turn further, so that neighbours differ).
-    played = page.evaluate("() => window.played")
-    assert [int(value) for value, _ in played][-64:] == list(range(1, 65))
-    assert all(one[1] != other[1] for one, other in itertools.pairwise(played))
+    assert page.evaluate("() => window.steps") == [*range(65)]
+    # A busy machine shows only some of the values.  One more is a quarter turn, so four of them have other tables.
+    beside = {(int(value) % 4, cell) for value, cell in page.evaluate("() => window.played")}
+    assert len(beside) == len(dict(beside)) == len({cell for _, cell in beside}) > 1
 
 
 def test_numbers_are_announced_at_rest_only(page, open_page):
