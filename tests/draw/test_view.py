@@ -165,15 +165,16 @@ def test_blitting_gives_what_a_whole_drawing_gives(kind, begun, sample):
     view = panel.make_view()
     for state in sample.of(states, 3 if kind in sample.of(PANELS, len(PANELS) // 3, lambda kind: kind.__name__) else 1):
         ours = pixels(view, panel.compute(**state)).astype(float)
-        for artist in view._moving:
+        orders = {artist: artist.get_zorder() for artist in view.moving_artists}
+        for place, artist in enumerate(orders):
             artist.set_animated(False)
-            artist.set_zorder(artist.get_zorder() + 1000)
+            artist.set_zorder(1000 + place)
         view.redraw_background()
         view.fig.canvas.draw()
         whole = np.asarray(view.fig.canvas.buffer_rgba())[..., :3].astype(float)
         for artist in view._moving:
             artist.set_animated(True)
-            artist.set_zorder(artist.get_zorder() - 1000)
+            artist.set_zorder(orders[artist])
         view.redraw_background()
         # The thinnest marker has 250 pixels.
         assert np.count_nonzero(np.abs(ours - whole).max(axis=-1) > 64) < 50
