@@ -58,7 +58,7 @@ def bench_rotate() -> None:
     others = {"numpy copy": x.copy}
     targets = {"numpy copy": 2.5}
     if torch is not None:
-        angle = rope.rotation.angles(positions, rope.inv_freq(128))
+        angle = rope.angles(positions, rope.inv_freq(128))
         tensor = torch.from_numpy(x)
         phases = torch.polar(torch.ones(angle.shape), torch.from_numpy(angle).float())
         cos, sin = (torch.from_numpy(np.tile(f(angle), 2).astype(np.float32)) for f in (np.cos, np.sin))
@@ -74,7 +74,7 @@ def bench_rotate() -> None:
         # PyTorch gets its sines and cosines ready-made; ours computes them in the timed call.
         others |= {"torch, complex numbers": complex_form, "torch, halves exchanged": half_form}
         targets |= {"torch, complex numbers": 1.0, "torch, halves exchanged": 1.0}
-    for layout in rope.rotation.LAYOUTS:
+    for layout in rope.LAYOUTS:
         ours = f"rotate, {layout}"
         times = medians({ours: lambda layout=layout: rope.rotate(x, positions, layout=layout)} | others)
         report(f"RoPE, {layout} layout, float32 {x.shape}, sines included", times, ours=ours, targets=targets)
