@@ -19,7 +19,7 @@ MAX_HEAD_DIM = 2**20
 LAYOUTS = ("interleaved", "split")
 
 # The split layout works on slices of this many bytes, so that its passes after the first read from cache.
-_BLOCK_BYTES = 1 << 18
+_BLOCK_BYTES = 1 << 17
 
 
 def inv_freq(head_dim: int, rope_base: float = 10000.0) -> NDArray[np.float64]:
@@ -368,25 +368,24 @@ def turn_split(x: NDArray, phases: NDArray, out: NDArray) -> None:
     to (…, L, P) and have three axes or more.  The leading axes of `out` must become one without a copy.
     """
     length, turned = x.shape[-2:]
-    half = turned // 2
-    cos = np.concatenate([phases.real, phases.real], axis=-1)  # (…, L, 2P)
-    sin = np.concatenate([-phases.imag, phases.imag], axis=-1)
-    if cos.ndim > 2:
-        cos, sin = (np.broadcast_to(part, x.shape).reshape(-1, length, turned) for part in (cos, sin))
-    x, out = x.reshape(-1, length, turned), out.reshape(-1, length, turned, copy=False)
+    halves = (2, turned // 2)
+    cos = np.concatenate([phases.real, phases.real], axis=-1).reshape(*phases.shape[:-1], *halves)  # (…, L, 2, P)
+    sin = np.concatenate([-phases.imag, phases.imag], axis=-1).reshape(cos.shape)
+    if cos.ndim > 3:
+        cos, sin = (np.broadcast_to(f, (*x.shape[:-1], *halves)).reshape(-1, length, *halves) for f in (cos, sin))
+    x, out = x.reshape(-1, length, *halves), out.reshape(-1, length, *halves, copy=False)
     rows = min(length, max(1, _BLOCK_BYTES // (turned * x.itemsize)))
     stack = max(1, _BLOCK_BYTES // (length * turned * x.itemsize))
-    scratch = np.empty((stack, rows, turned), x.dtype)
-    for first in range(0, len(x), stack):
-        for start in range(0, length, rows):
+    scratch = np.empty((stack, rows, *halves), x.dtype)
+    for start in range(0, length, rows):  # outside: the cosines and sines of these rows stay in cache for all heads
+        for first in range(0, len(x), stack):
             block = (slice(first, first + stack), slice(start, start + rows))
-            at = block if cos.ndim > 2 else block[1:]
-            part = x[block]
-            np.multiply(part, cos[at], out=out[block])
-            exchanged = scratch[: part.shape[0], : part.shape[1]]
-            exchanged[..., :half], exchanged[..., half:] = part[..., half:], part[..., :half]
-            exchanged *= sin[at]
-            out[block] += exchanged
+            at = block if cos.ndim > 3 else block[1:]
+            part, result = x[block], out[block]
+            unturned = np.multiply(part, cos[at], out=scratch[: part.shape[0], : part.shape[1]])
+            result[...] = part[..., ::-1, :]
+            result *= sin[at]
+            result += unturned
 
 
 def sums_of_turned(products: NDArray, offsets: NDArray, inv_freq: NDArray) -> NDArray[np.float64]:
