@@ -262,11 +262,11 @@ def _join(x: NDArray) -> NDArray:
 
 
 BLOCK_BYTES = 8 * 2**20
-"""Most bytes that the scores of one block may take (exceeded only where one query of a group needs more).
+"""Most bytes that the scores of one block may take (exceeded only where one query of a group needs more)."""
 
-Smaller blocks stay nearer to the core's cache, larger ones give the matrix products more rows; with three query
-heads to a group, 2 to 4 MiB were quickest at 2048 keys, 8 to 32 MiB at 16384.
-"""
+# Within them, a block has as many scores as stay in a core's cache, or more where its rows are so long that the matrix
+# products would else have too few of them to be fast.
+_CACHE_BYTES, _FEW_ROWS = 3 * 2**19, 192
 
 
 def split_heads(x: NDArray, n_groups: int) -> NDArray:
@@ -275,8 +275,8 @@ def split_heads(x: NDArray, n_groups: int) -> NDArray:
     return x.reshape(*lead, n_groups, n_heads // n_groups, rows, columns)
 
 
-def scaled_scores(query: NDArray, key: NDArray, scale: float) -> NDArray:
-    """Return scale · query @ keyᵀ for each head, (…, G, R, L, S), as a new array.
+def scaled_scores(query: NDArray, key: NDArray, scale: float, *, room: NDArray | None = None) -> NDArray:
+    """Return scale · query @ keyᵀ for each head, (…, G, R, L, S), as a new array or in `room`, a flat one.
 
     The scale is multiplied into the query, which is the smaller factor.  Scores beyond the dtype's range become
     infinite without a warning: `exponentials` refuses them.
@@ -284,7 +284,10 @@ def scaled_scores(query: NDArray, key: NDArray, scale: float) -> NDArray:
     *lead, n_shared, n_rows, width = query.shape
     rows = np.multiply(query, scale, order="C").reshape(*lead, n_shared * n_rows, width)  # (…, G, R·L, K)
     with np.errstate(over="ignore", invalid="ignore"):
-        out = rows @ key.swapaxes(-1, -2)  # (…, G, R·L, S)
+        if room is not None:
+            shape = (*rows.shape[:-1], key.shape[-2])
+            room = room[: math.prod(shape)].reshape(shape)
+        out = np.matmul(rows, key.swapaxes(-1, -2), out=room)  # (…, G, R·L, S)
     return out.reshape(*out.shape[:-2], n_shared, n_rows, key.shape[-2])
 
 
@@ -310,7 +313,7 @@ def exponentials(
         raise _refuse_rows(largest[..., 0], first, blame)
     scores -= largest
     np.exp(scores, out=scores)
-    return scores.sum(axis=-1, keepdims=True)
+    return np.vecdot(scores, np.ones(scores.shape[-1], scores.dtype))[..., None]  # a sum at the speed of BLAS
 
 
 def _refuse_rows(largest: NDArray, first: tuple[int, ...], blame: str) -> ValueError:
@@ -343,11 +346,14 @@ def mix(
     *groups, n_shared, n_queries, _ = query.shape
     n_keys = key.shape[-2]
     row_bytes = n_shared * n_keys * query.dtype.itemsize
+    limit = min(BLOCK_BYTES, max(_CACHE_BYTES, _FEW_ROWS * n_keys * query.dtype.itemsize))
     # As many leading axes as needed are walked one by one, so that the scores of the rest fit into a block.
-    fits = (d for d in range(len(groups)) if math.prod(groups[d:]) * n_queries * row_bytes <= BLOCK_BYTES)
+    fits = (d for d in range(len(groups)) if math.prod(groups[d:]) * n_queries * row_bytes <= limit)
     depth = next(fits, len(groups))
-    step = max(1, BLOCK_BYTES // (math.prod(groups[depth:]) * row_bytes))
+    step = max(1, limit // (math.prod(groups[depth:]) * row_bytes))
     step = min(step, n_queries)
+    # One array for the scores of all blocks: new memory would cost about as much as the exponentials.
+    room = np.empty(step * math.prod(groups[depth:]) * n_shared * n_keys, query.dtype)
     for at in np.ndindex(*groups[:depth]):
         for start in range(0, n_queries, step):
             stop = min(start + step, n_queries)
@@ -365,11 +371,12 @@ def mix(
                 bias=None if bias is None else bias[square],
                 causal=causal,
                 first=(*at, *(0,) * (len(groups) - depth), 0, start),
+                room=room,
             )
 
 
-def _mix_block(query, key, value, out, *, scale, mask, bias, causal, first) -> None:
-    block = scaled_scores(query, key, scale)  # (…, G, R, rows, S)
+def _mix_block(query, key, value, out, *, scale, mask, bias, causal, first, room) -> None:
+    block = scaled_scores(query, key, scale, room=room)  # (…, G, R, rows, S)
     total = exponentials(block, mask=mask, bias=bias, causal=causal, first=first)
     mixed = block.reshape(*block.shape[:-3], -1, block.shape[-1]) @ value  # (…, G, R·rows, Kv)
     np.divide(mixed.reshape(out.shape), total, out=out, casting="same_kind")
