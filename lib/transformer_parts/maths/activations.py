@@ -647,7 +647,9 @@ def blockwise(function: Callable[[NDArray], NDArray], x: ArrayLike) -> NDArray:
 def logistic(t: NDArray) -> NDArray:
     """Return 1/(1 + e^−t) without overflow and with its relative precision wherever it is nearly zero."""
     if t.min() > -80:
-        return 1 / (1 + np.exp(-t))
+        odds = np.exp(-t)
+        odds += 1
+        return 1 / odds
     return np.exp(np.minimum(t, 0)) / (1 + np.exp(-np.abs(t)))  # half as fast; nothing here can overflow
 
 

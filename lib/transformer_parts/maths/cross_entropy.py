@@ -64,15 +64,23 @@ def cross_entropy_backward(logits: ArrayLike, targets: ArrayLike) -> NDArray:
     >>> cross_entropy_backward([[0.0, 0.0], [3.0, 0.0]], [1, -1]).tolist()
     [[0.5, -0.5], [0.0, 0.0]]
     """
+    return loss_and_gradient(logits, targets)[1]
+
+
+def loss_and_gradient(logits: ArrayLike, targets: ArrayLike) -> tuple[float, NDArray]:
+    """Return `cross_entropy` and `cross_entropy_backward` of one softmax; the loss may be infinite."""
     (logits,) = require.in_one_dtype(logits=logits)
     require.all_numbers("logits", logits)
     targets, counted = checked_targets(targets, logits)
-    rows = np.exp(log_softmax(logits[counted]))
-    rows[np.arange(len(rows)), targets[counted]] -= 1
+    rows = log_softmax(logits[counted])
+    picked = np.arange(len(rows)), targets[counted]
+    loss = 0.0 - float(np.mean(rows[picked], dtype=np.float64))
+    np.exp(rows, out=rows)
+    rows[picked] -= 1
     rows /= len(rows)
     out = np.zeros(logits.shape, logits.dtype)
     out[counted] = rows
-    return out
+    return loss, out
 
 
 def log_softmax(logits: NDArray) -> NDArray:

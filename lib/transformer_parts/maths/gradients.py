@@ -269,8 +269,9 @@ def attention_backward(
         of_scores = (rows(grad) @ value.swapaxes(-1, -2)).reshape(weights.shape)
         of_scores -= np.vecdot(weights, of_scores)[..., None]  # as `softmax_backward` does
         of_scores *= weights
-        scaled = rows(of_scores) * scale
-        of_query, of_key = (scaled @ key).reshape(query.shape), scaled.swapaxes(-1, -2) @ rows(query)
+        # The scale is multiplied into the key and the query, which are smaller than the scores.
+        of_query = (rows(of_scores) @ (key * scale)).reshape(query.shape)
+        of_key = rows(of_scores).swapaxes(-1, -2) @ rows(query * scale)
         of_value = rows(weights).swapaxes(-1, -2) @ rows(grad)
     finite((of_query, of_key, of_value), grad=grad, query=query, key=key, value=value, weights=weights)
     return AttentionGradients(of_query, of_key, of_value, of_scores)

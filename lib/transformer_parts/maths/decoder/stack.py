@@ -3,6 +3,7 @@
 Parameters are one flat mapping from the names of `shapes` to arrays, and so are gradients.
 """
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
 from transformer_parts.maths.attention import entropy, scores
-from transformer_parts.maths.cross_entropy import cross_entropy, cross_entropy_backward
+from transformer_parts.maths.cross_entropy import cross_entropy, loss_and_gradient
 from transformer_parts.maths.decoder.config import StackConfig, layer_weights, shapes
 from transformer_parts.maths.decoder.layer import normalized
 from transformer_parts.maths.decoder.layer_gradients import layer_backward, layer_forward, normalized_backward
@@ -239,8 +240,10 @@ def loss_and_gradients(weights: Weights, tokens: ArrayLike, targets: ArrayLike, 
     ((8, 8), 3)
     """
     logits, tape = forward(weights, tokens, config)
-    found = backward(cross_entropy_backward(logits, targets), weights, tape, config)
-    return Pass(cross_entropy(logits, targets), found.weights, tape, found.streams)
+    mean, of_logits = loss_and_gradient(logits, targets)
+    found = backward(of_logits, weights, tape, config)
+    mean = mean if math.isfinite(mean) else cross_entropy(logits, targets)  # which says what is wrong
+    return Pass(mean, found.weights, tape, found.streams)
 
 
 def layer_numbers(found: Pass) -> LayerNumbers:
