@@ -383,6 +383,7 @@ class Extreme(NamedTuple):
     value: float
 
 
+@require.door
 def swish_minimum(beta: float = 1.0) -> Extreme:
     r"""Return where Swish is lowest, and how low.
 
@@ -408,6 +409,7 @@ def swish_minimum(beta: float = 1.0) -> Extreme:
     return Extreme(-(1 + _LAMBERT_OF_1_OVER_E) / beta, -_LAMBERT_OF_1_OVER_E / beta)
 
 
+@require.door
 def largest_difference(
     first: Callable[[NDArray], NDArray], second: Callable[[NDArray], NDArray], *, low: float = -8.0, high: float = 8.0
 ) -> Extreme:
@@ -431,20 +433,19 @@ def largest_difference(
     >>> f"{value:.2e} at {x:.3f}"
     '-4.73e-04 at 2.699'
     """
-    require.function("first", first)
-    require.function("second", second)
     low = require.number("low", low, minimum=-1e300)
     high = require.number("high", high, above=low, maximum=1e300)
     at, width = (low + high) / 2, high - low
     for _ in range(2):
         grid = np.linspace(max(low, at - width / 2), min(high, at + width / 2), 1001)
-        difference = require.array("first - second", first(grid) - second(grid))
+        difference = require.applied("first", first, grid) - require.applied("second", second, grid)
         size = np.abs(difference)
         place = len(grid) - 1 - int((size[::-1] >= size.max() * (1 - 1e-9)).argmax())
         at, width = grid[place], width / 500
     return Extreme(float(at), float(difference[place]))
 
 
+@require.door
 def random_units(n_units: int, n_samples: int, d_model: int = 64, seed: int = 0) -> NDArray[np.float64]:
     """Return the pre-activations of units with random directions over random inputs.
 
@@ -468,8 +469,12 @@ def random_units(n_units: int, n_samples: int, d_model: int = 64, seed: int = 0)
     (2, 3)
     """
     n_units, n_samples = require.integer("n_units", n_units), require.integer("n_samples", n_samples)
+    d_model = require.integer("d_model", d_model)
+    require.sizes(n_samples=n_samples, n_units=n_units)
+    require.sizes(n_samples=n_samples, d_model=d_model)
+    require.sizes(d_model=d_model, n_units=n_units)
     rng = np.random.default_rng(require.integer("seed", seed, minimum=0))
-    weights = rng.standard_normal((require.integer("d_model", d_model), n_units))
+    weights = rng.standard_normal((d_model, n_units))
     weights /= np.linalg.norm(weights, axis=0)
     return rng.standard_normal((n_samples, len(weights))) @ weights
 
@@ -545,6 +550,7 @@ def dead_probability(bias: ArrayLike, n_samples: int) -> NDArray[np.float64]:
         return np.exp(require.integer("n_samples", n_samples) * np.log1p(-above))
 
 
+@require.door
 def slope_rms(pre: ArrayLike, derivative: Callable[[NDArray], NDArray]) -> NDArray:
     """Return the root mean square, over the inputs, of each unit's slope.
 
@@ -565,12 +571,12 @@ def slope_rms(pre: ArrayLike, derivative: Callable[[NDArray], NDArray]) -> NDArr
     [0.0, 0.707107, 1.0]
     """
     pre = require.array("pre", pre)
-    require.function("derivative", derivative)
-    slopes = derivative(pre).reshape(-1, pre.shape[-1])
+    slopes = require.applied("derivative", derivative, pre).reshape(-1, pre.shape[-1])
     slopes = slopes.astype(require.compute_dtype(slopes.dtype), copy=False)
     return np.sqrt(np.einsum("if,if->f", slopes, slopes) / len(slopes))
 
 
+@require.door
 def tabulated(
     function: Callable[[NDArray], NDArray], *, low: int, high: int, per_unit: int = 512
 ) -> Callable[[NDArray], NDArray]:
@@ -594,11 +600,11 @@ def tabulated(
     >>> square(np.array([-7.0, 0.5, 0.625, 3.0])).tolist()  # within 1/64
     [1.0, 0.25, 0.40625, 9.0]
     """
-    require.function("function", function)
     low = require.integer("low", low, minimum=-1000)
     high = require.integer("high", high, minimum=low + 1, maximum=1000)
     per_unit = require.integer("per_unit", per_unit)
-    values = function(np.linspace(low, high, (high - low) * per_unit + 1))
+    require.sizes(high=high - low, per_unit=per_unit)
+    values = require.applied("function", function, np.linspace(low, high, (high - low) * per_unit + 1))
     rises = np.append(np.diff(values), 0.0)
 
     def look_up(x: NDArray) -> NDArray:

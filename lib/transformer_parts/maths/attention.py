@@ -14,12 +14,8 @@ __all__ = [
     "attention_weights",
     "causal_mask",
     "entropy",
-    "exponentials",
-    "mix",
-    "scaled_scores",
     "scores",
     "softmax",
-    "split_heads",
 ]
 
 
@@ -48,6 +44,7 @@ def causal_mask(L: int, S: int | None = None) -> NDArray[np.bool_]:
     """
     L = require.integer("L", L)
     S = L if S is None else require.integer("S", S, minimum=L)
+    require.sizes(L=L, S=S)
     return np.tri(L, S, S - L, dtype=bool)
 
 
@@ -78,9 +75,12 @@ def scores(query: ArrayLike, key: ArrayLike, *, scale: float | None = None) -> N
     >>> print(f"{scores([[[-2.0, 1.0]]], [[[-2.0, -1.0]]]).item():.4f}")
     2.1213
     """
-    got = _prepare(query, key, None, scale=scale)
-    out = scaled_scores(got.query, got.key, got.scale)  # (…, G, R, L, S)
-    return _join(out).astype(got.dtype, copy=False)
+    got = _prepare(query, key, _NONE, scale=scale)
+    out = _join(scaled_scores(got.query, got.key, got.scale))
+    if not require.all_finite(out):
+        largest = np.abs(got.query).max()
+        raise require.refusal("query", f"entries up to {largest:.3g}", f"scores within {out.dtype.name}")
+    return require.cast("query", out, got.dtype)
 
 
 def attention_weights(
@@ -113,7 +113,7 @@ def attention_weights(
      [0.5    0.5    0.    ]
      [0.3333 0.3333 0.3333]]
     """
-    got = _prepare(query, key, None, mask=mask, bias=bias, scale=scale, causal=causal)
+    got = _prepare(query, key, _NONE, mask=mask, bias=bias, scale=scale, causal=causal)
     out = scaled_scores(got.query, got.key, got.scale)  # (…, G, R, L, S)
     first = (0,) * (out.ndim - 1)
     out /= exponentials(out, mask=got.mask, bias=got.bias, causal=causal, first=first)
@@ -172,7 +172,10 @@ def attention(
     """
     got = _prepare(query, key, value, mask=mask, bias=bias, scale=scale, causal=causal)
     out = np.empty((*got.query.shape[:-1], got.value.shape[-1]), got.dtype)  # (…, G, R, L, Kv)
-    mix(got.query, got.key, got.value, out, scale=got.scale, mask=got.mask, bias=got.bias, causal=causal)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mix(got.query, got.key, got.value, out, scale=got.scale, mask=got.mask, bias=got.bias, causal=causal)
+    if not require.all_finite(out):
+        raise require.refusal("value", f"entries up to {np.abs(got.value).max():.3g}", f"sums within {out.dtype.name}")
     return _join(out)
 
 
@@ -196,6 +199,10 @@ def blockwise(
     return out
 
 
+_SCORES = "the shape (…, H, L, S) of the scores"
+_NONE = ()  # where a function has no values; None given for them is refused
+
+
 class _Prepared(NamedTuple):
     """Checked arguments with the heads split into groups, in the dtype to compute in."""
 
@@ -209,7 +216,7 @@ class _Prepared(NamedTuple):
 
 
 def _prepare(query, key, value, *, scale, mask=None, bias=None, causal=False) -> _Prepared:
-    arrays = {"query": query, "key": key} | ({} if value is None else {"value": value})
+    arrays = {"query": query, "key": key} | ({} if value is _NONE else {"value": value})
     arrays = {name: require.array(name, x, min_ndim=3) for name, x in arrays.items()}
     query, key = arrays["query"], arrays["key"]
     n_heads, n_queries, width = query.shape[-3:]
@@ -217,7 +224,7 @@ def _prepare(query, key, value, *, scale, mask=None, bias=None, causal=False) ->
     require.last_axis("key", key, width, "query")
     if n_heads % n_groups:
         raise ValueError(f"query: got {n_heads} heads, want a multiple of the {n_groups} heads of key")
-    if value is not None and arrays["value"].shape[-3:-1] != (n_groups, n_keys):
+    if value is not _NONE and arrays["value"].shape[-3:-1] != (n_groups, n_keys):
         got = arrays["value"].shape
         raise ValueError(f"value: got shape {got}, want (…, {n_groups}, {n_keys}, Kv), as key has {key.shape}")
     if require.boolean("causal", causal) and n_queries > n_keys:
@@ -241,19 +248,13 @@ def _prepare(query, key, value, *, scale, mask=None, bias=None, causal=False) ->
     )
     full = (*lead, n_heads, n_queries, n_keys)
     if mask is not None:
-        mask = np.asarray(mask)
-        if mask.dtype != np.bool_:
-            raise ValueError(f"mask: got {mask.dtype}, want bool, True = may attend (what is added goes to bias)")
-        mask = _spread("mask", mask, full, n_groups)
+        mask = split_heads(require.mask("mask", mask, full, _SCORES), n_groups)
     if bias is not None:
-        bias = _spread("bias", logits("bias", bias, min_ndim=0), full, n_groups)
+        bias = logits("bias", bias, min_ndim=0)
+        require.broadcasts("bias", bias.shape, full, _SCORES)
+        bias = split_heads(np.broadcast_to(bias, full), n_groups)
     value = rest[0] if rest else None
     return _Prepared(split_heads(query, n_groups), key, value, mask, bias, scale, dtype)
-
-
-def _spread(name: str, x: NDArray, full: tuple[int, ...], n_groups: int) -> NDArray:
-    require.broadcasts(name, x.shape, full, "the shape (…, H, L, S) of the scores")
-    return split_heads(np.broadcast_to(x, full), n_groups)
 
 
 def _join(x: NDArray) -> NDArray:
@@ -282,8 +283,8 @@ def scaled_scores(query: NDArray, key: NDArray, scale: float, *, room: NDArray |
     infinite without a warning: `exponentials` refuses them.
     """
     *lead, n_shared, n_rows, width = query.shape
-    rows = np.multiply(query, scale, order="C").reshape(*lead, n_shared * n_rows, width)  # (…, G, R·L, K)
     with np.errstate(over="ignore", invalid="ignore"):
+        rows = np.multiply(query, scale, order="C").reshape(*lead, n_shared * n_rows, width)  # (…, G, R·L, K)
         if room is not None:
             shape = (*rows.shape[:-1], key.shape[-2])
             room = room[: math.prod(shape)].reshape(shape)
@@ -311,7 +312,8 @@ def exponentials(
     if not np.isfinite(largest).all():
         blame = "mask" if mask is not None else "bias" if bias is not None else "query"
         raise _refuse_rows(largest[..., 0], first, blame)
-    scores -= largest
+    with np.errstate(over="ignore"):  # further below the largest than the dtype reaches: −inf, of weight 0
+        scores -= largest
     np.exp(scores, out=scores)
     return np.vecdot(scores, np.ones(scores.shape[-1], scores.dtype))[..., None]  # a sum at the speed of BLAS
 
@@ -419,12 +421,14 @@ def softmax(x: ArrayLike, axis: int = -1) -> NDArray:
             f"x: got nothing but -inf in the slice {where} along axis {axis % x.ndim}, want a finite entry"
         )
     compute = require.compute_dtype(x.dtype)
-    out = np.subtract(x, largest, dtype=compute)
+    with np.errstate(over="ignore"):  # further below the largest than the dtype reaches: −inf, of weight 0
+        out = np.subtract(x, largest, dtype=compute)
     np.exp(out, out=out)
     out /= out.sum(axis=axis, keepdims=True)
     return out.astype(x.dtype, copy=False)
 
 
+@require.door
 def entropy(weights: ArrayLike, axis: int = -1) -> NDArray:
     r"""Return the entropy of attention weights, in nats.
 

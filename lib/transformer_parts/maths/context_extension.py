@@ -51,6 +51,7 @@ class ScaledRope(NamedTuple):
     attention_factor: float
 
 
+@require.door
 def ntk_by_parts(
     head_dim: int,
     factor: float,
@@ -106,8 +107,8 @@ def ntk_by_parts(
     """
     factor = require.number("factor", factor, minimum=1)
     trained_length = require.integer("trained_length", trained_length)
-    beta_slow = require.number("beta_slow", beta_slow, above=0)
-    beta_fast = require.number("beta_fast", beta_fast, above=beta_slow)
+    beta_slow = require.number("beta_slow", beta_slow, minimum=1e-9)
+    beta_fast = require.number("beta_fast", beta_fast, above=beta_slow, maximum=1e9)
     require.one_of("ramp", ramp, RAMPS)
     truncate = require.boolean("truncate", truncate)
     inv_freq = rope.inv_freq(head_dim, rope_base)
@@ -219,8 +220,8 @@ def llama3(
     >>> [int((ratios == 1).sum()), int((ratios == 1 / 8).sum())]
     [29, 29]
     """
-    low = require.number("low_freq_factor", low_freq_factor, above=0)
-    high = require.number("high_freq_factor", high_freq_factor, above=low)
+    low = require.number("low_freq_factor", low_freq_factor, minimum=1e-9)
+    high = require.number("high_freq_factor", high_freq_factor, above=low, maximum=1e9)
     return ntk_by_parts(
         head_dim, factor, trained_length, rope_base=rope_base, beta_fast=high, beta_slow=low, ramp="rotations"
     )
@@ -309,6 +310,7 @@ def ntk_aware(head_dim: int, factor: float, *, rope_base: float = 10000.0) -> Sc
     return ScaledRope(rope.inv_freq(head_dim, ntk_base(head_dim, factor, rope_base=rope_base)), 1.0)
 
 
+@require.door
 def dynamic_factor(length: int, trained_length: int, *, factor: float = 1.0) -> float:
     r"""Return the s that follows the current length, and is 1 up to the trained one.
 
@@ -371,6 +373,7 @@ def dynamic_ntk(
     return ntk_aware(head_dim, current, rope_base=rope_base)
 
 
+@require.door
 def longrope(
     head_dim: int,
     length: int,
@@ -454,6 +457,7 @@ class AngleCoverage(NamedTuple):
     beyond: NDArray[np.bool_]
 
 
+@require.door
 def angle_coverage(trained: ArrayLike, extended: ArrayLike, trained_length: int, length: int) -> AngleCoverage:
     r"""Compare the angles of an extended model with those its training has seen.
 

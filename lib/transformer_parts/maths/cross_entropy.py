@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require
 
-__all__ = ["NOT_COUNTED", "checked_targets", "cross_entropy", "cross_entropy_backward", "log_softmax"]
+__all__ = ["NOT_COUNTED", "cross_entropy", "cross_entropy_backward", "log_softmax"]
 
 NOT_COUNTED = -1
 """A target of this value is left out of the mean, and no gradient comes from its position."""
@@ -83,12 +83,12 @@ def loss_and_gradient(logits: ArrayLike, targets: ArrayLike) -> tuple[float, NDA
     return loss, out
 
 
-def log_softmax(logits: NDArray) -> NDArray:
+def log_softmax(logits: ArrayLike) -> NDArray:
     """Return the logarithms of the softmax over the last axis.
 
     Parameters
     ----------
-    logits : ndarray, shape (..., V); finite numbers; 16-bit ones are computed in float32
+    logits : array_like, shape (..., V); finite numbers; 16-bit ones are computed in float32
 
     Returns
     -------
@@ -100,6 +100,7 @@ def log_softmax(logits: NDArray) -> NDArray:
     >>> log_softmax(np.array([0.0, -1000.0])).tolist()
     [0.0, -1000.0]
     """
+    logits = require.array("logits", logits)
     logits = logits.astype(require.compute_dtype(logits.dtype), copy=False)
     with np.errstate(over="ignore"):  # further apart than the dtype reaches: −inf
         shifted = logits - logits.max(-1, keepdims=True)

@@ -91,7 +91,7 @@ def ffn(
     if b_out is not None:
         require.shape("b_out", b_out, w_out.shape[1:], "the last axis of w_out")
     hidden = _activated(activation, _linear(x=x, w_in=w_in, b_in=b_in))
-    return require.cast("result", _linear(hidden=hidden, w_out=w_out, b_out=b_out), dtype)
+    return _result(x, _linear(hidden=hidden, w_out=w_out, b_out=b_out), dtype)
 
 
 def glu(
@@ -138,7 +138,7 @@ def glu(
     gate, up = _activated(activation, _linear(x=x, w_gate=w_gate)), _linear(x=x, w_up=w_up)
     with np.errstate(over="ignore"):
         hidden = np.multiply(gate, up, out=up)
-    return require.cast("result", _linear(hidden=hidden, w_down=w_down), dtype)
+    return _result(x, _linear(hidden=hidden, w_down=w_down), dtype)
 
 
 def gated(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, *, activation: Activation = silu) -> Gated:
@@ -168,7 +168,7 @@ def gated(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, *, activation: Activ
     gate = _activated(activation, pre.copy())
     with np.errstate(over="ignore"):
         hidden = gate * up
-    require.all_numbers("hidden", hidden)
+    _result(x, hidden, hidden.dtype)
     return Gated(pre, gate, up, hidden)
 
 
@@ -209,7 +209,7 @@ def _input(x: ArrayLike) -> tuple[NDArray, np.dtype]:
 def _parameters(dtype: np.dtype, **given: ArrayLike | None) -> list[NDArray | None]:
     """Return the parameters in the dtype of the computation; their entries are judged by what they produce."""
     return [
-        None if value is None else require.cast(name, require.floating(name, value), dtype)
+        None if value is None and name.startswith("b_") else require.cast(name, require.floating(name, value), dtype)
         for name, value in given.items()
     ]
 
@@ -232,6 +232,15 @@ def _linear(**named: NDArray | None) -> NDArray:
         size, limit = f"{np.abs(x).max():.3g}", f"a product with {w_name} within {y.dtype.name}"
         raise ValueError(f"{x_name}: got entries up to {size}, want {limit}")
     return y
+
+
+def _result(x: NDArray, y: NDArray, dtype: np.dtype) -> NDArray:
+    """Return the result `y` in a dtype; refuse an `x` whose result overflows there."""
+    with np.errstate(over="ignore"):
+        out = y.astype(dtype, copy=False)
+    if not require.all_finite(out):
+        raise require.refusal("x", f"entries up to {np.abs(x).max():.3g}", f"a result within {dtype.name}")
+    return out
 
 
 def _activated(activation: Activation, x: NDArray) -> NDArray:

@@ -80,6 +80,7 @@ def linear_backward(grad: ArrayLike, x: ArrayLike, w: ArrayLike) -> tuple[NDArra
     return finite(products_backward(grad, x, w), grad=grad, x=x, w=w)
 
 
+@require.door
 def embedding_backward(grad: ArrayLike, tokens: ArrayLike, vocab_size: int) -> NDArray:
     r"""Return the gradient of an embedding's table: each row's is the sum over the places where its token stands.
 
@@ -102,6 +103,7 @@ def embedding_backward(grad: ArrayLike, tokens: ArrayLike, vocab_size: int) -> N
     """
     (grad,) = in_one_dtype(grad=grad)
     tokens = require.indices("tokens", tokens, require.integer("vocab_size", vocab_size))
+    require.sizes(vocab_size=vocab_size, width=grad.shape[-1])
     require.shape("tokens", tokens, grad.shape[:-1], "that of grad without its last axis")
     order = np.argsort(tokens, axis=None, kind="stable")  # equal tokens side by side, so that runs can be summed
     found, starts = np.unique(tokens.reshape(-1)[order], return_index=True)
@@ -143,7 +145,9 @@ def rotate_backward(
     >>> rotate_backward([[-2.0, 1.0]], [1], inv_freq=[np.pi / 2]).round(12).tolist()
     [[1.0, 2.0]]
     """
-    (grad,) = in_one_dtype(grad=grad)
+    grad = require.array("grad", grad, min_ndim=2)
+    grad = grad.astype(require.compute_dtype(grad.dtype), copy=False)
+    require.even_last_axis("grad", grad) if rotary_dim is None else None
     negative = -require.array("positions", positions)
     settings = {"rope_base": rope_base, "inv_freq": inv_freq, "layout": layout, "rotary_dim": rotary_dim}
     return rope.rotate(grad, negative, **settings)
@@ -328,6 +332,7 @@ class GluGradients(NamedTuple):
     w_down: NDArray
 
 
+@require.door
 def ffn_backward(
     grad: ArrayLike,
     x: ArrayLike,
@@ -374,6 +379,7 @@ def ffn_backward(
     return FfnGradients(*finite((of_x, of_w_in, of_w_out, _summed(of_hidden), _summed(grad)), **given))
 
 
+@require.door
 def glu_backward(
     grad: ArrayLike,
     x: ArrayLike,

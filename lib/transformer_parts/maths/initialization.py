@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 
+@require.door
 def standard_draws(config: StackConfig, seed: int | np.random.Generator = 0) -> dict[str, NDArray[np.float64]]:
     """Draw every matrix of a decoder from N(0, 1).
 
@@ -48,6 +49,7 @@ def standard_draws(config: StackConfig, seed: int | np.random.Generator = 0) -> 
     return {name: seed.standard_normal(shape) for name, shape in shapes(config).items() if len(shape) == 2}
 
 
+@require.door
 def initial_weights(
     config: StackConfig,
     *,
@@ -85,9 +87,7 @@ def initial_weights(
     '0.020, 0.010'
     """
     wide = standard_deviations(config, scheme=scheme, std=std, residual_scaling=residual_scaling)
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float32, np.float64):
-        raise require.refusal("dtype", str(dtype), "float32 or float64")
+    dtype = require.dtype("dtype", dtype, least_bits=32)
     draws = standard_draws(config, seed) if draws is None else draws
     weights = {}
     for name, shape in shapes(config).items():
@@ -101,6 +101,7 @@ def initial_weights(
     return weights
 
 
+@require.door
 def narrowed(weights: Mapping[str, NDArray], config: StackConfig) -> dict[str, NDArray]:
     """Return weights drawn without `residual_scaling` as they are drawn with it.
 
@@ -221,6 +222,7 @@ def residual_factor(n_layers: int) -> float:
     return 1 / math.sqrt(2 * require.integer("n_layers", n_layers))
 
 
+@require.door
 def standard_deviations(
     config: StackConfig, *, scheme: str = "normal", std: float = 0.02, residual_scaling: bool = True
 ) -> dict[str, float]:
@@ -261,6 +263,7 @@ def standard_deviations(
     return found
 
 
+@require.door
 def narrowing(config: StackConfig) -> dict[str, float]:
     """Return the factors by which depth narrows the draw, by the last part of a matrix's name; 1 for all others."""
     if config.placement != "deepnorm":

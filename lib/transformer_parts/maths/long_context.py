@@ -34,6 +34,7 @@ def windowed_keys(length: int, window: int | None = None) -> int:
     return window * (window + 1) // 2 + (length - window) * window
 
 
+@require.door
 def prefill_attention_flops(config: DecoderConfig, length: int, window: int | None = None) -> int:
     """Return the operations of attention over a whole sequence, 4·n_layers·H·K for each pair of query and key."""
     return flops_per_token(config, 1).attention * windowed_keys(length, window)
@@ -56,6 +57,7 @@ class LongContextCost:
         return self.attention_flops / (self.attention_flops + self.weight_flops)
 
 
+@require.door
 def long_context_cost(
     config: DecoderConfig,
     length: int,
@@ -97,10 +99,10 @@ def long_context_cost(
     """
     length = require.integer("length", length)
     kept = length if window is None else min(length, require.integer("window", window))
-    operations = require.number("flops_per_second", flops_per_second, above=0)
-    bandwidth = require.number("bytes_per_second", bytes_per_second, above=0)
-    weight_bits = require.number("weight_bits", weight_bits, above=0)
-    cache_bits = require.number("cache_bits", cache_bits, above=0)
+    operations = require.number("flops_per_second", flops_per_second, minimum=1e-6)
+    bandwidth = require.number("bytes_per_second", bytes_per_second, minimum=1e-6)
+    weight_bits = require.number("weight_bits", weight_bits, above=0, maximum=1024)
+    cache_bits = require.number("cache_bits", cache_bits, above=0, maximum=1024)
     weight_bytes = round(count(config).total * weight_bits / 8)
     cache_bytes = kv_cache_bytes(config, kept, cache_bits / 8)
     weight_flops = flops_per_token(config, 1).weights * length

@@ -27,6 +27,7 @@ __all__ = [
 Part = Callable[[NDArray], NDArray]
 
 
+@require.door
 def pre_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     r"""Normalise what the branch reads; the stream itself is never normalised.
 
@@ -50,10 +51,11 @@ def pre_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     >>> pre_norm([3.0, 4.0], branch=lambda x: 2 * x, norm=lambda x: x / 5).round(6).tolist()
     [4.2, 5.6]
     """
-    x = require.floating("x", x)
+    x = require.array("x", x)
     return x + applied("branch", branch, applied("norm", norm, x))
 
 
+@require.door
 def post_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     r"""Normalise the sum, and with it the stream: the original Transformer.
 
@@ -78,6 +80,7 @@ def post_norm(x: ArrayLike, branch: Part, norm: Part) -> NDArray:
     return deep_norm(x, branch, norm, 1.0)
 
 
+@require.door
 def sandwich_norm(x: ArrayLike, branch: Part, norm: Part, norm_out: Part) -> NDArray:
     r"""Normalise both what the branch reads and what it writes.
 
@@ -101,10 +104,11 @@ def sandwich_norm(x: ArrayLike, branch: Part, norm: Part, norm_out: Part) -> NDA
     >>> sandwich_norm([3.0, 4.0], lambda x: 100 * x, lambda x: x / 5, lambda x: x / 100).round(6).tolist()
     [3.6, 4.8]
     """
-    x = require.floating("x", x)
+    x = require.array("x", x)
     return x + applied("norm_out", norm_out, applied("branch", branch, applied("norm", norm, x)))
 
 
+@require.door
 def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
     r"""Normalise the sum of the branch and α times the stream.
 
@@ -129,7 +133,7 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
     >>> deep_norm([3.0, 4.0], branch=lambda x: x, norm=lambda x: x / 20, alpha=3.0).round(6).tolist()
     [0.6, 0.8]
     """
-    x, alpha = require.floating("x", x), require.number("alpha", alpha, above=0)
+    x, alpha = require.array("x", x), require.number("alpha", alpha, above=0)
     return applied("norm", norm, alpha * x + applied("branch", branch, x))
 
 
@@ -170,11 +174,12 @@ def deepnorm_alpha_beta(n_layers: int) -> DeepNormFactors:
 def applied(name: str, part: Part, x: NDArray) -> NDArray:
     """Return what the function `part`, the argument `name`, makes of `x`: an array of the same shape."""
     require.function(name, part)
-    y = np.asarray(part(x))
+    y = require.as_array(f"{name}'s result", part(x))
     require.shape(f"{name}'s result", y, x.shape, "that of its argument")
     return y
 
 
+@require.door
 def pre_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part) -> NDArray:
     """Return the gradient (…, D) at the input of `pre_norm`: that of the output, and what comes through the branch.
 
@@ -182,26 +187,29 @@ def pre_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Par
     layer of any depth.  `branch_backward` and `norm_backward` multiply by J_Fᵀ and J_Normᵀ: each turns the gradient at
     the output of its part into that at its input.
     """
-    grad = require.floating("grad", grad)
+    grad = require.array("grad", grad)
     return grad + applied("norm_backward", norm_backward, applied("branch_backward", branch_backward, grad))
 
 
+@require.door
 def post_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part) -> NDArray:
     """Return the gradient at the input of `post_norm`, (I + J_Fᵀ)·J_Normᵀ·ȳ: every path leads through the norm."""
     return deep_norm_backward(grad, branch_backward, norm_backward, 1.0)
 
 
+@require.door
 def sandwich_norm_backward(
     grad: ArrayLike, branch_backward: Part, norm_backward: Part, norm_out_backward: Part
 ) -> NDArray:
     """Return the gradient at the input of `sandwich_norm`, ȳ + J_Normᵀ·J_Fᵀ·J_outᵀ·ȳ."""
-    grad = require.floating("grad", grad)
+    grad = require.array("grad", grad)
     inner = applied("branch_backward", branch_backward, applied("norm_out_backward", norm_out_backward, grad))
     return grad + applied("norm_backward", norm_backward, inner)
 
 
+@require.door
 def deep_norm_backward(grad: ArrayLike, branch_backward: Part, norm_backward: Part, alpha: float) -> NDArray:
     """Return the gradient at the input of `deep_norm`, (α·I + J_Fᵀ)·J_Normᵀ·ȳ."""
-    grad, alpha = require.floating("grad", grad), require.number("alpha", alpha, above=0)
+    grad, alpha = require.array("grad", grad), require.number("alpha", alpha, above=0)
     inner = applied("norm_backward", norm_backward, grad)
     return alpha * inner + applied("branch_backward", branch_backward, inner)

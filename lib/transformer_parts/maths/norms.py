@@ -229,6 +229,7 @@ def moments(x: ArrayLike) -> Moments:
     return Moments(*(np.ldexp(value, exponent) for value in (mean, rms, std)))
 
 
+@require.door
 def center(x: ArrayLike) -> NDArray:
     """Subtract each row's mean: project onto the plane through the origin that is perpendicular to (1, …, 1).
 
@@ -283,6 +284,7 @@ def angle(x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     return 2 * np.arctan2(np.linalg.norm(x - y, axis=-1), np.linalg.norm(x + y, axis=-1))
 
 
+@require.door
 def rms_norm_cast_first(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, dtype: str = "bfloat16") -> NDArray:
     """RMSNorm in the order of Llama's code: round the normalised row, multiply by γ, round again.
 
@@ -314,6 +316,7 @@ def rms_norm_cast_first(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, d
     return round_to(round_to(rms_norm(x, eps=eps), dtype) * weight, dtype)
 
 
+@require.door
 def rms_norm_cast_last(x: ArrayLike, weight: ArrayLike, eps: float = 1e-6, *, dtype: str = "bfloat16") -> NDArray:
     """RMSNorm in the order of Gemma's code: normalise and multiply by 1 + w in float32, round once.
 

@@ -39,7 +39,8 @@ def sinusoidal(seq_len: int, d_model: int, base: float = 10000.0) -> NDArray[np.
     [[0.       1.       0.       1.      ]
      [0.841471 0.540302 0.01     0.99995 ]]
     """
-    return sinusoidal_at(np.arange(require.integer("seq_len", seq_len)), d_model, base)
+    require.sizes(seq_len=require.integer("seq_len", seq_len), d_model=require.integer("d_model", d_model))
+    return sinusoidal_at(np.arange(seq_len), d_model, base)
 
 
 def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> NDArray[np.float64]:
@@ -64,6 +65,7 @@ def sinusoidal_at(positions: ArrayLike, d_model: int, base: float = 10000.0) -> 
     """
     frequencies = _frequencies(d_model, base)
     positions = require.array("positions", positions, min_ndim=0).astype(np.float64)
+    require.sizes(positions=positions.size, d_model=d_model)
     angles = positions[..., None] * frequencies  # (…, D/2)
     table = np.empty((*positions.shape, d_model))
     np.sin(angles, out=table[..., 0::2])
@@ -101,6 +103,7 @@ def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> NDArray[np.fl
      [-0.8415  0.5403]]
     """
     angles = require.number("k", k) * _frequencies(d_model, base)
+    require.sizes(d_model=d_model, columns=d_model)
     sines, cosines = np.arange(0, d_model, 2), np.arange(1, d_model, 2)
     out = np.zeros((d_model, d_model))
     out[sines, sines] = out[cosines, cosines] = np.cos(angles)
@@ -109,6 +112,7 @@ def shift_matrix(k: float, d_model: int, base: float = 10000.0) -> NDArray[np.fl
     return out
 
 
+@require.door
 def shift_error(
     matrix: ArrayLike, k: float, positions: ArrayLike, d_model: int, base: float = 10000.0
 ) -> NDArray[np.float64]:
@@ -136,7 +140,7 @@ def shift_error(
     rows = sinusoidal_at(positions, d_model, base)
     matrix = require.array("matrix", matrix)
     require.shape("matrix", matrix, (d_model, d_model), "(d_model, d_model)")
-    moved = sinusoidal_at(np.asarray(positions, dtype=np.float64) + k, d_model, base)
+    moved = sinusoidal_at(require.array("positions", positions, min_ndim=0).astype(np.float64) + k, d_model, base)
     return np.abs(moved - rows @ matrix.T).max(axis=-1)
 
 
@@ -191,7 +195,7 @@ def lookup(table: ArrayLike, positions: ArrayLike) -> NDArray:
     """
     table = require.array("table", table)
     require.ndim("table", table, 2)
-    positions = np.asarray(positions)
+    positions = require.as_array("positions", positions)
     if positions.dtype.kind not in "iu":
         raise require.refusal("positions", f"an array of {positions.dtype}", "integers")
     outside = (positions < 0) | (positions >= len(table))
@@ -204,4 +208,5 @@ def lookup(table: ArrayLike, positions: ArrayLike) -> NDArray:
 
 def _frequencies(d_model: int, base: float) -> NDArray[np.float64]:
     d_model = require.integer("d_model", d_model, minimum=2, multiple_of=2)
+    require.sizes(d_model=d_model)
     return require.number("base", base, above=0) ** (-np.arange(0, d_model, 2) / d_model)

@@ -130,6 +130,7 @@ def rounded_angles(
     return _held("angles", angles, dtype) if rounded == "angles" else angles
 
 
+@require.door
 def angle_errors(
     positions: ArrayLike, inv_freq: ArrayLike, dtype: str, *, rounded: str = "positions"
 ) -> NDArray[np.float64]:

@@ -48,9 +48,11 @@ def relative_positions(L: int, S: int | None = None) -> NDArray[np.int64]:
     """
     L = require.integer("L", L)
     S = L if S is None else require.integer("S", S, minimum=L)
+    require.sizes(L=L, S=S)
     return np.arange(S) - np.arange(S - L, S)[:, None]
 
 
+@require.door
 def t5_bias(
     table: ArrayLike, L: int, S: int | None = None, *, bidirectional: bool = True, max_distance: int = 128
 ) -> NDArray:
@@ -82,6 +84,9 @@ def t5_bias(
     """
     table = require.array("table", table)
     require.ndim("table", table, 2)
+    if len(table) < 2 or (bidirectional and (len(table) < 4 or len(table) % 2)):
+        raise require.refusal("table", f"{len(table)} rows", "at least 2; with bidirectional at least 4, an even number")
+    require.sizes(L=require.integer("L", L), S=L if S is None else require.integer("S", S), heads=table.shape[1])
     offset = relative_positions(L, S)
     buckets = t5_bucket(offset, bidirectional=bidirectional, num_buckets=len(table), max_distance=max_distance)
     return np.ascontiguousarray(table.T)[:, buckets]
@@ -117,6 +122,7 @@ def alibi_slopes(n_heads: int) -> NDArray[np.float64]:
     [0.0625 0.0039 0.25  ]
     """
     p = power_of_two_heads(n_heads)
+    require.sizes(n_heads=n_heads, sequences=2)
     between = single_sequence_slopes(2 * p)[::2]
     return np.concatenate([single_sequence_slopes(p), between[: n_heads - p]])
 
@@ -142,6 +148,7 @@ def single_sequence_slopes(n_heads: int) -> NDArray[np.float64]:
     [0.1575 0.0248 0.0039]
     """
     n = require.integer("n_heads", n_heads)
+    require.sizes(n_heads=n)
     return 2.0 ** (-8 * np.arange(1, n + 1) / n)
 
 
@@ -166,6 +173,7 @@ def power_of_two_heads(n_heads: int) -> int:
     return 1 << (require.integer("n_heads", n_heads).bit_length() - 1)
 
 
+@require.door
 def alibi_bias(slopes: ArrayLike, L: int, S: int | None = None) -> NDArray:
     r"""Return ALiBi's bias, the slope of the head times the distance, negative.
 
@@ -193,6 +201,7 @@ def alibi_bias(slopes: ArrayLike, L: int, S: int | None = None) -> NDArray:
            [-1. , -0.5,  0. ]])
     """
     slopes = _slopes(slopes)
+    require.sizes(slopes=slopes.size, L=require.integer("L", L), S=L if S is None else require.integer("S", S))
     compute = require.compute_dtype(slopes.dtype)
     distance = np.abs(relative_positions(L, S)).astype(compute)
     return (slopes.astype(compute)[..., None, None] * (0 - distance)).astype(slopes.dtype, copy=False)
@@ -218,7 +227,7 @@ def half_distance(slopes: ArrayLike) -> NDArray:
     """
     slopes = _slopes(slopes)
     compute = require.compute_dtype(slopes.dtype)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         return (math.log(2) / slopes.astype(compute)).astype(slopes.dtype, copy=False)
 
 
@@ -316,6 +325,7 @@ def t5_bucket(
     return bucket + len(starts) * (offset > 0)
 
 
+@require.door
 def t5_curve(
     distance: ArrayLike, *, bidirectional: bool = True, num_buckets: int = 32, max_distance: int = 128
 ) -> NDArray:
@@ -356,7 +366,7 @@ def _one_direction(num_buckets: int, max_distance: int, bidirectional: bool) -> 
 
 def _integers(name: str, value: ArrayLike, most: int) -> NDArray[np.int64]:
     """Return whole numbers, cut to at most `most` in size."""
-    out = np.asarray(value)
+    out = require.as_array(name, value)
     if out.dtype.kind not in "iu":
         raise require.refusal(name, f"an array of {out.dtype}", "integers")
     wide = out.astype(np.uint64 if out.dtype.kind == "u" else np.int64)

@@ -4,13 +4,22 @@ Every message has the same three parts: the argument, what it got and what it wa
 ``repr``, so that a string has its quotes; a description (a shape, a dtype) has none.
 """
 
-from collections.abc import Collection
+import functools
+import inspect
+import math
+import types
+from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral, Real
+from typing import get_args, get_origin
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 _BOOLEANS = (bool, np.bool_)
+_LARGEST_INTEGER = np.iinfo(np.int64).max
+
+MOST_ENTRIES = 2**26
+"""The most entries of an array whose size plain numbers ask for: 512 MiB in float64."""
 
 
 def refusal(name: str, got: str, wanted: str) -> ValueError:
@@ -36,7 +45,17 @@ def integer(name: str, value: object, *, minimum: int = 1, multiple_of: int = 1,
         raise refusal(name, repr(value), wanted)
     if value < minimum or value % multiple_of or (maximum is not None and value > maximum):
         raise refusal(name, repr(int(value)), wanted)
+    if value > _LARGEST_INTEGER:
+        raise refusal(name, "an integer beyond 64 bits", wanted)
     return int(value)
+
+
+def sizes(**given: int) -> None:
+    """Refuse the sizes of an array that would have more than `MOST_ENTRIES` entries, by the name of the largest."""
+    if math.prod(given.values()) > MOST_ENTRIES:
+        name = max(given, key=given.get)
+        others = "".join(f" with {other} = {size}" for other, size in given.items() if other != name)
+        raise refusal(name, f"{given[name]}{others}", f"an array of at most {MOST_ENTRIES} entries")
 
 
 def number(
@@ -86,10 +105,7 @@ def floating(name: str, value: ArrayLike, *, min_ndim: int = 1) -> NDArray:
     """Return `value` as `array` does, without checking the entries: for callers whose own result reveals NaN."""
     if np.ma.is_masked(value):
         raise refusal(name, f"a masked array, {np.ma.count_masked(value)} of its entries masked", "every entry")
-    try:
-        out = np.asarray(value)
-    except ValueError:
-        raise refusal(name, f"a {type(value).__name__}", "an array whose rows have one length") from None
+    out = as_array(name, value)
     if out.dtype.kind in "iu":
         out = out.astype(np.float64)
     if not is_floating(out.dtype):
@@ -99,6 +115,23 @@ def floating(name: str, value: ArrayLike, *, min_ndim: int = 1) -> NDArray:
     if out.size == 0:
         raise refusal(name, f"shape {out.shape}", "no empty axis")
     return out
+
+
+def as_array(name: str, value: ArrayLike) -> NDArray:
+    """Return `value` as an array of any dtype and shape; refuse rows of different lengths."""
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError):
+        raise refusal(name, f"a {type(value).__name__}", "an array whose rows have one length") from None
+
+
+def mask(name: str, value: ArrayLike, to: tuple[int, ...], of: str) -> NDArray[np.bool_]:
+    """Return `value` as an array of booleans of the shape `to`, to which it broadcasts."""
+    out = as_array(name, value)
+    if out.dtype != np.bool_:
+        raise refusal(name, str(out.dtype), "bool")
+    broadcasts(name, out.shape, to, of)
+    return np.broadcast_to(out, to)
 
 
 def all_numbers(name: str, x: NDArray) -> None:
@@ -131,7 +164,7 @@ def shape(name: str, x: NDArray, wanted: tuple[int | str, ...], why: str) -> Non
 
 def indices(name: str, value: ArrayLike, size: int, *, minimum: int = 0) -> NDArray:
     """Return `value` as a non-empty array of integers from `minimum` to `size` − 1, such as token ids."""
-    out = np.asarray(value)
+    out = as_array(name, value)
     if out.dtype.kind not in "iu":
         raise refusal(name, f"an array of {out.dtype}", "integers")
     if out.size == 0:
@@ -144,7 +177,7 @@ def indices(name: str, value: ArrayLike, size: int, *, minimum: int = 0) -> NDAr
 
 def permutation(name: str, value: ArrayLike) -> NDArray[np.integer]:
     """Return `value` as an array of integers that holds each of 0 … n − 1 once."""
-    out = np.asarray(value)
+    out = as_array(name, value)
     if out.ndim != 1 or out.dtype.kind not in "iu" or not np.array_equal(np.sort(out), np.arange(out.size)):
         raise refusal(name, f"{out.dtype} of shape {out.shape}", "each whole number from 0 on once")
     return out
@@ -154,6 +187,13 @@ def function(name: str, value: object) -> None:
     """Refuse `value` unless it can be called."""
     if not callable(value):
         raise refusal(name, repr(value), "a function of one array")
+
+
+def applied(name: str, function: Callable, x: NDArray) -> NDArray:
+    """Return function(x), finite and of the shape of `x`, for an elementwise `function` given as the argument `name`."""
+    y = array(f"{name}'s result", function(x), min_ndim=0)
+    shape(f"{name}'s result", y, x.shape, "that of its argument")
+    return y
 
 
 def _refuse_bad(name, x, wanted, quick, good) -> None:
@@ -223,6 +263,17 @@ def is_floating(dtype: np.dtype) -> bool:
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
+def dtype(name: str, value: DTypeLike, *, least_bits: int = 16) -> np.dtype:
+    """Return `value` as a real floating dtype of at least so many bits."""
+    try:
+        out = np.dtype(value)
+    except TypeError:
+        raise refusal(name, repr(value), "a floating dtype") from None
+    if not is_floating(out) or value is None or out.itemsize * 8 < least_bits:
+        raise refusal(name, str(out), f"a floating dtype of at least {least_bits} bits")
+    return out
+
+
 def compute_dtype(dtype: np.dtype) -> np.dtype:
     """Return the dtype to compute in, of native byte order: float32 for the 16-bit ones, else the dtype itself."""
     return np.dtype(np.float32) if dtype.itemsize < 4 else dtype.newbyteorder("=")
@@ -233,6 +284,76 @@ def in_one_dtype(**given: ArrayLike) -> list[NDArray]:
     arrays = [floating(name, value) for name, value in given.items()]
     dtype = np.result_type(*(compute_dtype(x.dtype) for x in arrays))
     return [x.astype(dtype, copy=False) for x in arrays]
+
+
+def door(function: Callable) -> Callable:
+    """Let a public function refuse arguments of a wrong class, and a result that overflows, by the argument's name.
+
+    The class is read from the annotation, where that is one of ours, or a mapping, a sequence or a function.  An overflow
+    is blamed on the argument whose entries are the furthest from 1.
+    """
+    signature = inspect.signature(function)
+    wanted = {p.name: (_classes(p.annotation), _elements(p.annotation)) for p in signature.parameters.values()}
+    wanted = {name: classes for name, classes in wanted.items() if any(classes)}
+
+    @functools.wraps(function)
+    def checked(*positional, **named):
+        given = signature.bind(*positional, **named).arguments
+        for name, (classes, elements) in wanted.items():
+            if name in given:
+                instance(name, given[name], *classes)
+                for i, element in enumerate(given[name] if elements else ()):
+                    instance(f"{name}[{i}]", element, *elements)
+        with np.errstate(all="ignore"):
+            result = function(*positional, **named)
+        if not _shows_numbers(result):
+            name = max(given, key=lambda name: _extremeness(given[name]))
+            raise refusal(name, f"entries that are too large or too small: {given[name]!r}", "a result that is finite")
+        return result
+
+    return checked
+
+
+def instance(name: str, value: object, *classes: type) -> None:
+    """Refuse `value` unless it is of one of the classes; a mapping has names as keys."""
+    if not isinstance(value, classes) or isinstance(value, str | bytes):
+        wanted = " or ".join(c.__name__ for c in classes if c is not type(None))
+        raise refusal(name, "None" if value is None else f"a {type(value).__name__}", f"a {wanted}")
+    if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
+        raise refusal(name, "keys that are no strings", "names as keys")
+
+
+def _classes(annotation: object) -> tuple[type, ...]:
+    """Return the classes to check an annotation by, none where each check is the function's own."""
+    if isinstance(annotation, types.UnionType):
+        parts = [_classes(part) or (part is type(None) and (part,)) for part in get_args(annotation)]
+        return sum(parts, ()) if all(parts) else ()
+    kind = get_origin(annotation) or annotation
+    ours = isinstance(kind, type) and kind.__module__.startswith("transformer_parts.")
+    return (kind,) if ours or kind in (Mapping, Sequence, Callable, np.random.Generator) else ()
+
+
+def _elements(annotation: object) -> tuple[type, ...]:
+    return _classes(get_args(annotation)[0]) if get_origin(annotation) is Sequence else ()
+
+
+def _shows_numbers(result: object) -> bool:
+    """Return whether all numbers in a result, also those in tuples and mappings, are finite."""
+    if isinstance(result, np.ndarray | np.generic | float):
+        result = np.asarray(result)
+        return not is_floating(result.dtype) or all_finite(result)
+    if isinstance(result, Mapping):
+        result = tuple(result.values())
+    return not isinstance(result, tuple | list) or all(map(_shows_numbers, result))
+
+
+def _extremeness(value: object) -> float:
+    """Return how far the largest entry of numbers is from 1, in powers of ten."""
+    try:
+        largest = float(np.abs(np.asarray(value, np.float64)).max(initial=0.0))
+    except (TypeError, ValueError, OverflowError):
+        return -1.0
+    return abs(math.log10(largest)) if largest else 0.0
 
 
 def finite(results: tuple[NDArray, ...], **given: NDArray) -> tuple[NDArray, ...]:

@@ -36,6 +36,7 @@ class FirstPass(NamedTuple):
     ffn_gradient: NDArray
 
 
+@require.door
 def initialized(
     config: StackConfig,
     *,
@@ -97,10 +98,12 @@ def random_tokens(vocab_size: int, length: int, seed: int = 0) -> tuple[NDArray[
     """Return random tokens (1, L) and, as targets, the ones that follow."""
     vocab_size, length = require.integer("vocab_size", vocab_size), require.integer("length", length)
     seed = require.integer("seed", seed, minimum=0)
+    require.sizes(length=length)
     drawn = np.random.default_rng(seed).integers(0, vocab_size, (1, length + 1))
     return drawn[:, :-1], drawn[:, 1:]
 
 
+@require.door
 def first_pass(weights: Mapping[str, NDArray], config: StackConfig, *, length: int = 16, seed: int = 0) -> FirstPass:
     """Run a decoder forward and backward on random tokens.
 
@@ -122,6 +125,7 @@ def first_pass(weights: Mapping[str, NDArray], config: StackConfig, *, length: i
     >>> found.activation_rms[1:].round(3).tolist(), found.ffn_gradient.shape
     ([1.0, 1.0, 1.0], (3,))
     """
+    require.sizes(length=require.integer("length", length), keys=length, heads=config.n_layers * config.n_heads)
     tokens, targets = random_tokens(config.vocab_size, length, seed)
     found = loss_and_gradients(weights, tokens, targets, config)
     numbers = layer_numbers(found)

@@ -136,9 +136,14 @@ def rotate(
     out = np.empty(x.shape, dtype)
     phases = phases_of(angles_of(positions, frequencies), dtype)  # (…, L, P)
     turn = turn_interleaved if layout == "interleaved" else turn_split
-    turn(source[..., :turned], phases, out[..., :turned])
-    out[..., turned:] = source[..., turned:]
-    return out.astype(x.dtype, copy=False)
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            turn(source[..., :turned], phases, out[..., :turned])
+            out[..., turned:] = source[..., turned:]
+            return out.astype(x.dtype, copy=False)
+    except FloatingPointError:
+        largest = np.abs(source).max()
+        raise require.refusal("x", f"entries up to {largest:.3g}", f"turned ones within {x.dtype.name}") from None
 
 
 def frequencies_for(
@@ -166,6 +171,7 @@ def _frequencies(channels: int, rope_base: float) -> NDArray[np.float64]:
     return frequencies
 
 
+@require.door
 def scores_by_offset(
     query: ArrayLike,
     key: ArrayLike,

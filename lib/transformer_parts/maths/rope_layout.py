@@ -101,6 +101,7 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
     [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
     """
     order = require.permutation("order", order)
+    require.sizes(order=len(order), columns=len(order))
     return np.eye(len(order))[order]
 
 
@@ -158,17 +159,14 @@ def convert_projection(
 
 def _turned(head_dim: int, rotary_dim: int | None) -> int:
     if rotary_dim is None:
-        return require.integer("head_dim", head_dim, minimum=2, multiple_of=2)
-    head_dim = require.integer("head_dim", head_dim, minimum=2)
+        return require.integer("head_dim", head_dim, minimum=2, multiple_of=2, maximum=rope.MAX_HEAD_DIM)
+    head_dim = require.integer("head_dim", head_dim, minimum=2, maximum=rope.MAX_HEAD_DIM)
     return require.integer("rotary_dim", rotary_dim, minimum=2, multiple_of=2, maximum=head_dim)
 
 
 def _entries(name: str, x: ArrayLike) -> NDArray:
     """Return `x` as a non-empty array of any numbers, without checking them: they are only moved."""
-    try:
-        x = np.asarray(x)
-    except ValueError:
-        raise require.refusal(name, f"a {type(x).__name__}", "an array whose rows have one length") from None
+    x = require.as_array(name, x)
     if x.dtype.kind not in "biufc" and not require.is_floating(x.dtype):
         raise require.refusal(name, f"an array of {x.dtype}", "numbers")
     if x.size == 0 or x.ndim == 0:
@@ -186,6 +184,7 @@ class Reading(NamedTuple):
     difference: NDArray
 
 
+@require.door
 def read_scores(
     query: ArrayLike,
     key: ArrayLike,
@@ -229,6 +228,7 @@ def read_scores(
     return Reading(right, read, read - right)
 
 
+@require.door
 def agreement(
     pairs: ArrayLike, other: ArrayLike, inv_freq: ArrayLike, head_dim: int, offsets: ArrayLike
 ) -> NDArray[np.float64]:
@@ -258,7 +258,8 @@ def agreement(
     ['1.000', '0.593', '0.085', '0.030']
     """
     inv_freq = require.array("inv_freq", inv_freq)
-    head_dim = require.integer("head_dim", head_dim, minimum=2)
+    require.ndim("inv_freq", inv_freq, 1)
+    head_dim = require.integer("head_dim", head_dim, minimum=2, maximum=rope.MAX_HEAD_DIM)
     offsets = require.array("offsets", offsets)
     require.ndim("offsets", offsets, 1)
     first = _partners(_pairs("pairs", pairs, inv_freq, head_dim), inv_freq, head_dim)
@@ -271,6 +272,7 @@ def agreement(
     return rope.sums_of_turned(waves, offsets, speeds)
 
 
+@require.door
 def difference_std(query: ArrayLike, key: ArrayLike, agreement: ArrayLike) -> NDArray[np.float64]:
     r"""Return how large the difference of two readings typically is, for content of the size of `query` and `key`.
 
@@ -303,6 +305,7 @@ def difference_std(query: ArrayLike, key: ArrayLike, agreement: ArrayLike) -> ND
     return size * np.sqrt(np.maximum(0, 2 - 2 * agreement))
 
 
+@require.door
 def rms_by_distance(values: ArrayLike) -> NDArray[np.float64]:
     """Return the root mean square of a square matrix's entries at each distance i − j of query i and key j.
 
@@ -325,6 +328,7 @@ def rms_by_distance(values: ArrayLike) -> NDArray[np.float64]:
     return np.array([np.sqrt(np.mean(np.square(np.diagonal(values, -d)))) for d in range(len(values))])
 
 
+@require.door
 def total_variation(weights: ArrayLike, other: ArrayLike) -> NDArray[np.float64]:
     r"""Return how much weight lies elsewhere in one distribution than in the other, :math:`\tfrac12\sum_j|p_j-p'_j|`.
 
@@ -363,7 +367,7 @@ def _partners(pairs: NDArray, inv_freq: NDArray, head_dim: int) -> _Partners:
 
 
 def _pairs(name: str, pairs: ArrayLike, inv_freq: NDArray, head_dim: int) -> NDArray:
-    pairs = np.asarray(pairs)
+    pairs = require.as_array(name, pairs)
     if pairs.dtype.kind not in "iu" or pairs.shape != (len(inv_freq), 2):
         raise require.refusal(
             name, f"{pairs.dtype} of shape {pairs.shape}", f"whole numbers of shape ({len(inv_freq)}, 2)"

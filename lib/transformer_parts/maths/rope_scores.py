@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 
+@require.door
 def pair_scores(
     query: ArrayLike,
     key: ArrayLike,
@@ -74,6 +75,7 @@ def pair_scores(
     return factor[:, None] * (products[..., None] * turns).real  # (P, 1) · ((…, P, 1) · (P, N))
 
 
+@require.door
 def decay_bound(
     query: ArrayLike,
     key: ArrayLike,
@@ -121,6 +123,7 @@ class PairWaves(NamedTuple):
     phase: NDArray[np.float64]  # (..., P): radians from −π to π
 
 
+@require.door
 def pair_waves(query: ArrayLike, key: ArrayLike, *, layout: str = "interleaved") -> PairWaves:
     r"""Return the amplitude and phase with which each pair of channels adds to the score.
 
@@ -150,6 +153,7 @@ def pair_waves(query: ArrayLike, key: ArrayLike, *, layout: str = "interleaved")
     return PairWaves(np.abs(products), np.angle(products))
 
 
+@require.door
 def window_factor(inv_freq: ArrayLike, window: int) -> NDArray[np.float64]:
     r"""Return by how much the mean over `window` neighbouring whole offsets shrinks the wave of each pair, −1 to 1.
 
@@ -189,6 +193,7 @@ def turns_at(
     return rope.phases_of(rope.angles_of(offsets, frequencies).T, np.dtype(np.float64)), scale
 
 
+@require.door
 def similar_key(query: ArrayLike, other: ArrayLike, similarity: float) -> NDArray:
     r"""Return a key that resembles a query as much as asked.
 
@@ -218,6 +223,7 @@ def similar_key(query: ArrayLike, other: ArrayLike, similarity: float) -> NDArra
     return similarity * query + np.sqrt(1 - similarity**2) * other
 
 
+@require.door
 def random_scores(
     offsets: ArrayLike, inv_freq: ArrayLike, *, similarity: float = 1.0, scale: float | None = None, window: int = 1
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -262,6 +268,7 @@ def random_scores(
     return mean, abs(scale) * np.sqrt(variance)
 
 
+@require.door
 def content_scores(
     queries: ArrayLike,
     keys: ArrayLike,
@@ -329,6 +336,7 @@ class DistanceCounts(NamedTuple):
     steps: int
 
 
+@require.door
 def distance_counts(scores: ArrayLike) -> DistanceCounts:
     """Count the offsets with negative scores and the steps away from offset 0 that raise the score.
 
@@ -354,6 +362,7 @@ def distance_counts(scores: ArrayLike) -> DistanceCounts:
     return DistanceCounts(int((scores < 0).sum()), len(scores), int((steps > 0).sum()), len(steps))
 
 
+@require.door
 def r_squared(scores: ArrayLike, predicted: ArrayLike) -> float:
     r"""Return the share of the variance of scores that predictions explain.
 

@@ -34,6 +34,7 @@ class StreamVariance(NamedTuple):
         return self.stream[0] + np.concatenate([[0.0], np.cumsum(self.branches)])
 
 
+@require.door
 def stream_variance(weights: Weights, tokens: ArrayLike, config: StackConfig) -> StreamVariance:
     """Run a decoder forward and return the mean square of its residual stream before and after each branch.
 
@@ -68,6 +69,7 @@ def stream_variance(weights: Weights, tokens: ArrayLike, config: StackConfig) ->
     )
 
 
+@require.door
 def logit_bound(head_dim: int, gain: float = 1.0) -> float:
     r"""Return the largest size that a logit can have under QK-norm.
 
@@ -115,6 +117,7 @@ class GrownAttention(NamedTuple):
     lost: NDArray
 
 
+@require.door
 def grown_attention(
     query: ArrayLike,
     key: ArrayLike,

@@ -92,6 +92,7 @@ class Record(NamedTuple):
     weights: dict[str, NDArray]
 
 
+@require.door
 def train(
     weights: Mapping[str, NDArray],
     config: StackConfig,
@@ -156,6 +157,7 @@ def _segments(plan: Plan, config: StackConfig) -> Batches:
     return lambda _step: repeated_segments(rng, **sizes)
 
 
+@require.door
 def repeated_segments(
     rng: np.random.Generator,
     *,
@@ -197,6 +199,7 @@ def repeated_segments(
     shortest = max(1, length // 4) if shortest is None else shortest
     longest = max(1, length // 2) if longest is None else longest
     longest = require.integer("longest", longest, maximum=length)
+    require.sizes(batch_size=batch_size, length=length)
     shortest = require.integer("shortest", shortest, maximum=longest)
     sizes = rng.integers(shortest, longest + 1, batch_size)
     segments = rng.integers(0, vocab_size, (batch_size, longest))
@@ -299,6 +302,7 @@ class AdamW:
             w -= root
 
 
+@require.door
 def warmup_cosine(step: int, *, peak: float, warmup_steps: int, total_steps: int, floor: float = 0.0) -> float:
     r"""Return the learning rate of step t, from 0: straight up over n_w steps, then half a cosine down to `floor`.
 
@@ -340,6 +344,7 @@ def warmup_cosine(step: int, *, peak: float, warmup_steps: int, total_steps: int
     return floor + (peak - floor) / 2 * (1 + math.cos(math.pi * done))
 
 
+@require.door
 def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray], float]:
     r"""Scale all gradients by one factor so that their norm, taken as one vector, is at most `max_norm`.
 

@@ -222,6 +222,7 @@ class SelfAttention:
 REORDERINGS = ("none", "swap", "reverse", "rotate", "shuffle")
 
 
+@require.door
 def embed(words: Sequence[str], d_model: int, *, seed: int = 0) -> NDArray[np.float64]:
     """Return a random vector for each word, the same one at every place.
 
@@ -245,7 +246,8 @@ def embed(words: Sequence[str], d_model: int, *, seed: int = 0) -> NDArray[np.fl
         raise require.refusal("words", repr(words), "a list of words")
     vocabulary, which = np.unique(list(words), return_inverse=True)
     rng = np.random.default_rng(require.integer("seed", seed, minimum=0))
-    return rng.standard_normal((len(vocabulary), require.integer("d_model", d_model)))[which]
+    require.sizes(words=len(words), d_model=require.integer("d_model", d_model))
+    return rng.standard_normal((len(vocabulary), d_model))[which]
 
 
 def reorder(kind: str, length: int, *, i: int = 0, j: int = 0, seed: int = 0) -> NDArray[np.intp]:
@@ -269,7 +271,8 @@ def reorder(kind: str, length: int, *, i: int = 0, j: int = 0, seed: int = 0) ->
     ([3, 0, 1, 2], [2, 1, 0, 3])
     """
     require.one_of("kind", kind, REORDERINGS)
-    order = np.arange(require.integer("length", length))
+    require.sizes(length=require.integer("length", length))
+    order = np.arange(length)
     if kind == "swap":
         i, j = (require.integer(n, at, minimum=0, maximum=length - 1) for n, at in (("i", i), ("j", j)))
         order[[i, j]] = j, i
@@ -301,9 +304,11 @@ def permutation_matrix(order: ArrayLike) -> NDArray[np.float64]:
            [0, 1, 0]])
     """
     order = require.permutation("order", order)
+    require.sizes(order=len(order), columns=len(order))
     return np.eye(len(order))[order]
 
 
+@require.door
 def equivariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order: ArrayLike) -> NDArray:
     r"""Return how far a function of tokens is from moving its outputs as its inputs are moved.
 
@@ -332,6 +337,7 @@ def equivariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order
     return moved - still[..., order, :]
 
 
+@require.door
 def invariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order: ArrayLike) -> NDArray:
     r"""Return how far a function of tokens is from giving the same whatever their order: f(PX) − f(X).
 
@@ -353,6 +359,7 @@ def invariance_gap(function: Callable[[NDArray], NDArray], x: ArrayLike, order: 
     return moved - still
 
 
+@require.door
 def shift_gap(attend: SelfAttention, x: ArrayLike, by: int) -> NDArray:
     """Return how the outputs change if the same tokens are `by` positions further on.
 
@@ -373,7 +380,7 @@ def shift_gap(attend: SelfAttention, x: ArrayLike, by: int) -> NDArray:
     >>> [scheme for scheme, gap in largest.items() if gap > 1e-12]
     ['sinusoidal', 'learned']
     """
-    return attend(x, start=by) - attend(x)
+    return attend(x, start=require.integer("by", by, minimum=0)) - attend(x)
 
 
 def sees_the_same(order: ArrayLike, n_layers: int = 1) -> NDArray[np.bool_]:
@@ -412,7 +419,7 @@ def _tokens(x: ArrayLike, order: ArrayLike) -> tuple[NDArray, NDArray[np.intp]]:
 
 
 def _outputs(function: Callable[[NDArray], NDArray], x: NDArray, order: NDArray) -> tuple[NDArray, NDArray]:
-    outputs = tuple(np.asarray(function(tokens)) for tokens in (x[..., order, :], x))
+    outputs = tuple(require.array("function's result", function(tokens)) for tokens in (x[..., order, :], x))
     for output in outputs:
         if output.ndim < 2 or output.shape[-2] != len(order):
             raise require.refusal(

@@ -31,6 +31,7 @@ class TokenFlops:
         return 3 * self.forward
 
 
+@require.door
 def flops_per_token(config: DecoderConfig, context: int) -> TokenFlops:
     """Return the operations of one token that attends to `context` tokens, itself among them.
 
@@ -73,6 +74,7 @@ def flops_per_token(config: DecoderConfig, context: int) -> TokenFlops:
     )
 
 
+@require.door
 def kv_cache_bytes(config: DecoderConfig, tokens: int, bytes_per_value: float = 2) -> int:
     """Return 2·n_layers·n_kv_heads·head_dim·bytes_per_value·tokens: a key and a value per layer and kv head.
 

@@ -230,13 +230,14 @@ def part_of(name: str) -> str:
     files (transformers' ``models/llama``, ``qwen3``, ``gemma2`` and ``gpt2``); any other is refused, so that none is
     left out.
     """
-    if found := _NAME.fullmatch(name):
+    if isinstance(name, str) and (found := _NAME.fullmatch(name)):
         for part, stems in (_IN_LAYER if found["layer"] else _OUTSIDE).items():
             if found["stem"] in stems:
                 return part
-    raise require.refusal("name", repr(name), "a tensor's name of a dense Llama-like or GPT-2 model")
+    raise require.refusal("name in shapes", repr(name), "a tensor's name of a dense Llama-like or GPT-2 model")
 
 
+@require.door
 def count_tensors(shapes: Mapping[str, Sequence[int]]) -> Tally:
     """Count a real model's parameters by part, from the shapes of its tensors.
 
@@ -259,6 +260,7 @@ def count_tensors(shapes: Mapping[str, Sequence[int]]) -> Tally:
         raise require.refusal("shapes", "no tensors", "at least one")
     parts = dict.fromkeys(Tally().parts, 0)
     for name, shape in shapes.items():
+        require.instance(f"shapes[{name!r}]", shape, Sequence)
         parts[part_of(name)] += math.prod(require.integer(f"shapes[{name!r}]", axis) for axis in shape)
     return Tally(**parts)
 
@@ -358,6 +360,7 @@ def ffn_parameters(kind: Literal["gated", "mlp"], d_model: int, d_ff: int, bias:
     return matrices * d_model * d_ff + biases
 
 
+@require.door
 def count(config: DecoderConfig) -> Count:
     """Count the parameters of a decoder by part.
 
@@ -405,6 +408,7 @@ def count(config: DecoderConfig) -> Count:
     return Count(layer, model, c.n_layers)
 
 
+@require.door
 def formulas(config: DecoderConfig) -> Mapping[str, str]:
     """Return, for each part of the model's tally, the sum that gives it, with the config's numbers put in.
 

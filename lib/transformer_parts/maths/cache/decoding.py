@@ -14,7 +14,7 @@ from transformer_parts.maths.cache.kv_cache import KVCache
 from transformer_parts.maths.decoder import DecoderLayer
 from transformer_parts.maths.decoder.steps import Note, pass_on
 
-__all__ = ["advance", "layer_step", "position_ids", "stack_step"]
+__all__ = ["layer_step", "position_ids", "stack_step"]
 
 
 def advance(
@@ -82,7 +82,7 @@ def position_ids(valid: ArrayLike, start: ArrayLike = 0.0) -> NDArray[np.float64
     >>> position_ids([[False, False, True, True], [True, True, True, True]]).tolist()
     [[0.0, 0.0, 0.0, 1.0], [0.0, 1.0, 2.0, 3.0]]
     """
-    valid = np.asarray(valid)
+    valid = require.as_array("valid", valid)
     if valid.dtype != np.bool_ or valid.ndim == 0:
         got = f"an array of {valid.dtype} of shape {valid.shape}"
         raise require.refusal("valid", got, "bool of shape (…, L), True = a real token")
@@ -91,6 +91,7 @@ def position_ids(valid: ArrayLike, start: ArrayLike = 0.0) -> NDArray[np.float64
     return start[..., None] + (np.cumsum(valid, axis=-1) - valid)
 
 
+@require.door
 def layer_step(
     layer: DecoderLayer,
     x: ArrayLike,
@@ -142,6 +143,7 @@ def layer_step(
         return _advance_checked(layer, x, cache, positions, valid, inv_freq, note)
 
 
+@require.door
 def stack_step(
     layers: Sequence[DecoderLayer],
     x: ArrayLike,
@@ -226,11 +228,7 @@ def _new_tokens(layer: DecoderLayer, x, cache: KVCache, positions, valid) -> tup
     require.last_axis("x", x, layer.config.d_model, "attn_norm")
     rows = x.shape[:-1]
     if valid is not None:
-        valid = np.asarray(valid)
-        if valid.dtype != np.bool_:
-            raise require.refusal("valid", str(valid.dtype), "bool, True = a real token")
-        require.broadcasts("valid", valid.shape, rows, "the (…, L) of x")
-        valid = np.broadcast_to(valid, rows)
+        valid = require.mask("valid", valid, rows, "the (…, L) of x")
     if positions is None:
         start = cache.next_position
         require.broadcasts("x's leading axes", rows[:-1], start.shape, "those of the cache") if len(cache) else None

@@ -100,6 +100,7 @@ class Fault:
         """Whether the base follows the length, in the right answer too."""
         return self.scaling in ("rotated", "unrotated")
 
+    @require.door
     def turn(self, length: int, trained_length: int, head_dim: int, settings: Mapping[str, object]) -> dict:
         """Return the keywords of `rope.rotate` at a length.
 
@@ -188,6 +189,7 @@ class FaultyCache:
         self.settings = settings
         self.kept = KVCache(rotated=fault.scaling != "unrotated", ordered=False)
 
+    @require.door
     def take(self, query: NDArray, key: NDArray, value: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Append new tokens and return what attention would be given.
 
@@ -264,9 +266,12 @@ class Decoding(NamedTuple):
         -------
         (N + 1,) ndarray
         """
+        require.instance("right", right, Decoding)
+        require.shape("right.outputs", right.outputs, self.outputs.shape, "as this decoding has")
         return np.abs(self.outputs - right.outputs).max(axis=-1)
 
 
+@require.door
 def decode(
     layers: Sequence[DecoderLayer],
     x: ArrayLike,
@@ -323,6 +328,7 @@ def decode(
     return Decoding(np.array(outputs), tuple(seen))
 
 
+@require.door
 def whole(
     layers: Sequence[DecoderLayer],
     x: ArrayLike,
@@ -401,6 +407,7 @@ def glance_at(query: NDArray, keys: NDArray, mask: NDArray, scale: float | None)
     return Glance(query[:, -1], keys.copy(), weights)
 
 
+@require.door
 def head_run(
     query: ArrayLike,
     key: ArrayLike,
@@ -443,6 +450,7 @@ def head_run(
     return tuple(seen)
 
 
+@require.door
 def head_whole(
     query: ArrayLike,
     key: ArrayLike,
@@ -484,14 +492,15 @@ def head_whole(
     return tuple(seen)
 
 
-def misplaced(weights: NDArray, right: NDArray) -> NDArray:
+@require.door
+def misplaced(weights: ArrayLike, right: ArrayLike) -> NDArray:
     r"""Return the share of attention that goes to other tokens than it should.
 
     .. math:: \tfrac12 \sum_j |w_j - w^\star_j|
 
     Parameters
     ----------
-    weights, right : (…, S) ndarrays; attention weights; each row sums to 1
+    weights, right : (…, S) array_like; attention weights; each row sums to 1
 
     Returns
     -------
@@ -502,6 +511,8 @@ def misplaced(weights: NDArray, right: NDArray) -> NDArray:
     >>> float(misplaced(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.5, 0.25])))
     0.25
     """
+    weights, right = require.in_one_dtype(weights=weights, right=right)
+    require.shape("right", right, weights.shape, "as weights has")
     return np.abs(weights - right).sum(axis=-1) / 2
 
 

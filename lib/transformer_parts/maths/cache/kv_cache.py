@@ -51,17 +51,16 @@ class KVCache:
         *,
         rotated: bool = True,
         ordered: bool = True,
-        capacity: int = 16,
+        capacity: int | None = None,
         max_tokens: int | None = None,
         dtype: DTypeLike | None = None,
     ):
         self.rotated = require.boolean("rotated", rotated)
         self.ordered = require.boolean("ordered", ordered)
         self.max_tokens = None if max_tokens is None else require.integer("max_tokens", max_tokens)
+        capacity = min(16, self.max_tokens or 16) if capacity is None else capacity
         self._reserve = require.integer("capacity", capacity, maximum=self.max_tokens)
-        self._dtype = None if dtype is None else np.dtype(dtype)
-        if self._dtype is not None and not require.is_floating(self._dtype):
-            raise require.refusal("dtype", str(self._dtype), "a floating one")
+        self._dtype = None if dtype is None else require.dtype("dtype", dtype)
         self._length = 0
         # key and value (…, G, capacity, K), positions and valid (…, capacity), filled to _length
         self._buffers: dict[str, NDArray] = {}
@@ -142,7 +141,7 @@ class KVCache:
         key, value = self._entries(key, value)
         rows = (*key.shape[:-3], key.shape[-2])
         positions = _per_token("positions", require.array("positions", positions), rows)
-        valid = np.asarray(True if valid is None else valid)
+        valid = require.as_array("valid", True if valid is None else valid)
         if valid.dtype != np.bool_:
             raise require.refusal("valid", str(valid.dtype), "bool, True = a real token")
         valid = _per_token("valid", valid, rows) if valid.ndim else np.broadcast_to(valid, rows)
@@ -263,6 +262,7 @@ class KVCache:
         if self._buffers and tokens <= self.capacity:
             return self._buffers
         capacity = max(tokens, 2 * self._length, self._reserve)
+        require.sizes(capacity=capacity, rows=max(entries[..., :1, :].size for entries in (new["key"], new["value"])))
         capacity = capacity if self.max_tokens is None else min(capacity, self.max_tokens)
         buffers = {}
         for name, entries in new.items():

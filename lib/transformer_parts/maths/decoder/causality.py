@@ -37,11 +37,13 @@ def visible(sees: str, L: int) -> NDArray[np.bool_]:
     """
     require.one_of("sees", sees, VISIBLE)
     L = require.integer("L", L)
+    require.sizes(L=L, S=L)
     if sees == "wrong way":
         return np.tri(L, dtype=bool).T
     return np.tri(L, k={"causal": 0, "one ahead": 1, "everything": L}[sees], dtype=bool)
 
 
+@require.door
 def walk(weights: Mapping[str, NDArray], x: ArrayLike, config: StackConfig, *, sees: str = "causal") -> list[Step]:
     """Run one `Layer` and return every tensor in the order of its computation.
 
@@ -80,20 +82,19 @@ def walk(weights: Mapping[str, NDArray], x: ArrayLike, config: StackConfig, *, s
 
 
 def _checked(weights: Mapping[str, NDArray], config: StackConfig) -> dict[str, NDArray]:
-    if not isinstance(config, StackConfig):
-        raise require.refusal("config", f"a {type(config).__name__}", "a StackConfig")
-    require.one_of("placement", config.placement, ("pre", "post"))
+    require.one_of("config.placement", config.placement, ("pre", "post"))
     if config.qk_norm:
-        raise require.refusal("qk_norm", "True", "False: the walk has no norm of queries and keys")
+        raise require.refusal("config", "qk_norm=True", "False: the walk has no norm of queries and keys")
     found = {}
     for name, size in layer_shapes(config).items():
         if name not in weights:
             raise require.refusal("weights", f"no {name}", f"{name} of shape {size}")
-        found[name] = require.array(name, weights[name])
-        require.shape(name, found[name], size, "by the config")
+        found[name] = require.array(f"weights[{name!r}]", weights[name])
+        require.shape(f"weights[{name!r}]", found[name], size, "by the config")
     return found
 
 
+@require.door
 def streams(
     layers: Sequence[Mapping[str, NDArray]], x: ArrayLike, config: StackConfig, *, sees: str = "causal"
 ) -> NDArray:
@@ -117,10 +118,12 @@ def streams(
     """
     found = [require.array("x", x, min_ndim=2)]
     for weights in layers:
+        require.instance("layers", weights, Mapping)
         found.append(walk(weights, found[-1], config, sees=sees)[-1].value)
     return np.stack(found)
 
 
+@require.door
 def spread(
     layers: Sequence[Mapping[str, NDArray]],
     x: ArrayLike,

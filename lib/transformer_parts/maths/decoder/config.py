@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from transformer_parts.maths import require, rope
-from transformer_parts.maths.budget import DecoderConfig
+from transformer_parts.maths.budget import DecoderConfig, count
 from transformer_parts.maths.feedforward import GLU_FAMILY
 from transformer_parts.maths.norm_placement import deepnorm_alpha_beta
 
@@ -36,6 +36,9 @@ PLACEMENTS = ("pre", "post", "sandwich", "deepnorm")
 
 RESIDUAL_PROJECTIONS = ("w_o", "w_down", "w_out")
 """The last matrix of each branch, by the last part of its name: what writes to the residual stream."""
+
+MOST_PARAMETERS = 2**29
+"""The most parameters of a decoder that is run here: 4 GiB in float64."""
 
 # The norms of each branch, by what follows "attn" or "ffn" in their names.
 _NORMS = MappingProxyType(
@@ -122,6 +125,9 @@ class StackConfig:
         require.one_of("norm", self.norm, ("rms", "layer"))
         require.one_of("placement", self.placement, PLACEMENTS)
         sizes = self.budget  # checks the sizes and fills in the two that follow from others
+        if (parameters := count(sizes).total) > MOST_PARAMETERS:
+            got = f"{sizes.d_model} with other sizes that make {parameters} parameters"
+            raise require.refusal("d_model", got, f"at most {MOST_PARAMETERS}")
         checked = {
             name: getattr(sizes, name)
             for name in ("vocab_size", "n_layers", "d_model", "n_heads", "d_ff", "n_kv_heads", "head_dim")
@@ -186,6 +192,7 @@ class StackConfig:
         )
 
 
+@require.door
 def shapes(config: StackConfig) -> dict[str, tuple[int, ...]]:
     """Return the name and shape of every parameter, in the order of the forward pass.
 
@@ -279,6 +286,7 @@ def part_of(name: str) -> str:
     return "attention" if name in ("w_q", "w_k", "w_v", "w_o") else "ffn"
 
 
+@require.door
 def parameter_counts(config: StackConfig) -> dict[str, int]:
     """Return how many parameters each part of one layer has, and their total.
 
@@ -303,6 +311,7 @@ def parameter_counts(config: StackConfig) -> dict[str, int]:
     return counts | {"total": sum(counts.values())}
 
 
+@require.door
 def random_layer(
     config: StackConfig,
     *,
@@ -333,9 +342,7 @@ def random_layer(
     >>> random_layer(config)["w_up"].shape
     (8, 16)
     """
-    std, dtype = require.number("std", std, minimum=0), np.dtype(dtype)
-    if not require.is_floating(dtype):
-        raise require.refusal("dtype", str(dtype), "a floating one")
+    std, dtype = abs(require.number("std", std, minimum=0)), require.dtype("dtype", dtype)  # −0.0, too, is 0
     one_stream = isinstance(seed, np.random.Generator)
     seed = seed if one_stream else require.integer("seed", seed, minimum=0)
     weights = {}

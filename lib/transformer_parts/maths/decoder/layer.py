@@ -351,8 +351,9 @@ class DecoderLayer(Layer):
             w = require.array(name, getattr(self, name))
             weights[name] = w.astype(require.compute_dtype(w.dtype), copy=False)
         w_q, n_heads = weights["w_q"], require.integer("n_heads", self.n_heads)
-        if w_q.shape[-1] % n_heads:
-            raise require.refusal("w_q", f"shape {w_q.shape}", f"a last axis that n_heads = {n_heads} divides")
+        if w_q.shape[-1] % (2 * n_heads):
+            wanted = f"a last axis that n_heads = {n_heads} divides into even widths"
+            raise require.refusal("w_q", f"shape {w_q.shape}", wanted)
         config = StackConfig(
             vocab_size=1,
             n_layers=1,
@@ -471,18 +472,14 @@ class DecoderLayer(Layer):
         x = require.array("x", x, min_ndim=2)
         require.last_axis("x", x, self.config.d_model, "attn_norm")
         causal = require.boolean("causal", causal)
+        require.function("note", note)
         *lead, length, _ = x.shape
         if positions is not None:
             positions = require.array("positions", positions)
             require.last_axis("positions", positions, length, "the L of x")
             require.broadcasts("positions", positions.shape, (*lead, length), "the (…, L) of x")
         if mask is not None:
-            mask = np.asarray(mask)
-            if mask.dtype != np.bool_:
-                raise require.refusal("mask", str(mask.dtype), "bool, True = may attend")
-            full = (*lead, self.n_heads, length, length)
-            require.broadcasts("mask", mask.shape, full, "(…, H, L, L)")
-            mask = np.broadcast_to(mask, full)
+            mask = require.mask("mask", mask, (*lead, self.n_heads, length, length), "(…, H, L, L)")
         stream = x.astype(require.compute_dtype(x.dtype), copy=False)
         return super().__call__(stream, positions, causal=causal, mask=mask, note=note).astype(x.dtype, copy=False)
 

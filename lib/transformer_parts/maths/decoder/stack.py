@@ -103,6 +103,7 @@ class LayerNumbers(NamedTuple):
     entropy: NDArray
 
 
+@require.door
 def forward(weights: Weights, tokens: ArrayLike, config: StackConfig) -> tuple[NDArray, Tape]:
     r"""Run a decoder on token ids.
 
@@ -142,17 +143,21 @@ def forward(weights: Weights, tokens: ArrayLike, config: StackConfig) -> tuple[N
         raise require.refusal("tokens", "a single token", "at least 1 axis, the sequence")
     stream = weights["embedding"][tokens]
     streams, layers = [stream], []
-    with np.errstate(over="ignore", invalid="ignore"):  # a norm refuses what results, or the check below
+    try:
         for i in range(config.n_layers):
             stream, kept = layer_forward(layer_weights(weights, i), stream, config)
             streams.append(stream)
             layers.append(kept)
         output = normalized(weights, "final_norm", stream, config) if config.final_norm else stream
-        logits = (output.reshape(-1, config.d_model) @ _head(weights, config)).reshape(*tokens.shape, -1)
-    _check_logits(logits, weights)
+    except ValueError as error:  # a step has refused what it was given
+        raise _blamed(weights, stream.dtype) from error
+    logits = (output.reshape(-1, config.d_model) @ _head(weights, config)).reshape(*tokens.shape, -1)
+    if not require.all_finite(logits):
+        raise _blamed(weights, logits.dtype)
     return logits, Tape(tokens, tuple(streams), tuple(layers), output)
 
 
+@require.door
 def backward(grad: ArrayLike, weights: Weights, tape: Tape, config: StackConfig) -> Gradients:
     """Return the gradients of everything from the gradient of the logits.
 
@@ -194,6 +199,7 @@ def backward(grad: ArrayLike, weights: Weights, tape: Tape, config: StackConfig)
     return Gradients({name: gradients[name] for name in weights}, tuple(reversed(streams)))
 
 
+@require.door
 def loss(weights: Weights, tokens: ArrayLike, targets: ArrayLike, config: StackConfig) -> float:
     """Return the mean cross-entropy of the targets, in nats.
 
@@ -218,6 +224,7 @@ def loss(weights: Weights, tokens: ArrayLike, targets: ArrayLike, config: StackC
     return cross_entropy(forward(weights, tokens, config)[0], targets)
 
 
+@require.door
 def loss_and_gradients(weights: Weights, tokens: ArrayLike, targets: ArrayLike, config: StackConfig) -> Pass:
     """Return the loss, its gradient with respect to every parameter, and what both passes went through.
 
@@ -246,6 +253,7 @@ def loss_and_gradients(weights: Weights, tokens: ArrayLike, targets: ArrayLike, 
     return Pass(mean, found.weights, tape, found.streams)
 
 
+@require.door
 def layer_numbers(found: Pass) -> LayerNumbers:
     """Return the numbers to watch of a pass forward and backward.
 
@@ -299,11 +307,10 @@ def _head(weights: Weights, config: StackConfig) -> NDArray:
     return weights["embedding"].T if config.tied else weights["head"]
 
 
-def _check_logits(logits: NDArray, weights: Weights) -> None:
-    if not require.all_finite(logits):
-        for name, w in weights.items():
-            require.all_numbers(f"weights[{name!r}]", w)
-        raise require.refusal("weights", "logits that are not finite", f"logits within {logits.dtype.name}")
+def _blamed(weights: Weights, dtype: np.dtype) -> ValueError:
+    for name, w in weights.items():
+        require.all_numbers(f"weights[{name!r}]", w)
+    return require.refusal("weights", "logits that are not finite", f"logits within {dtype.name}")
 
 
 def _check(weights: Weights, config: StackConfig) -> None:
