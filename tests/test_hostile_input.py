@@ -42,6 +42,24 @@ BYTES = 2**31
 """What one call may take of the processor's time and of memory beyond what the process has."""
 
 MORE = """
+from transformer_parts.maths import norm_placement
+from transformer_parts.maths.cache import faults
+from transformer_parts.maths.cross_entropy import cross_entropy_backward
+from transformer_parts.maths.decoder import DecoderLayer, StackConfig, backward, forward
+from transformer_parts.maths.initialization import initial_weights
+from transformer_parts.maths.why_position import SelfAttention
+
+layers, x = [DecoderLayer.random(d_model=8, n_heads=2, n_kv_heads=1, d_ff=16, seed=i) for i in (0, 1)], np.ones((6, 8))
+faults.decode(layers, x, 3, "restart", pad=1, trained_length=4, layer=1)
+faults.head_run(x, x, 3, "restart", trained_length=4, settings={"rope_base": 100.0})
+faults.head_whole(x, x, 3, trained_length=4, settings={"rope_base": 100.0})
+config = StackConfig(vocab_size=5, n_layers=2, d_model=8, n_heads=2, d_ff=16)
+weights = initial_weights(config)
+logits, tape = forward(weights, [[0, 3, 1]], config)
+backward(cross_entropy_backward(logits, [[3, 1, 0]]), weights, tape, config)
+norm_placement.sandwich_norm_backward(x, np.negative, np.positive, np.positive)
+attend = SelfAttention.random(8, 2, scheme="rope")
+attend.weights(x, start=1), attend.keys(x, start=1)
 """
 
 
@@ -79,22 +97,22 @@ def public(room: str) -> Iterator[Door]:
         for name, thing in vars(module).items():
             if name.startswith("_") or getattr(thing, "__module__", None) != found.name:
                 continue
+            full = f"{found.name}.{name}".removeprefix("transformer_parts.")
+            if inspect.isclass(thing):
+                yield from methods(full, thing)
             if name not in listed if listed is not None else "Parameters\n" not in (thing.__doc__ or ""):
                 continue
-            full = f"{found.name}.{name}".removeprefix("transformer_parts.")
             if inspect.isfunction(thing):
                 yield Door(full, thing, inspect.unwrap(thing))
-            elif inspect.isclass(thing):
-                yield from methods(full, thing)
+            elif inspect.isclass(thing) and "__init__" in vars(thing):
+                if "__post_init__" in vars(thing) or not dataclasses.is_dataclass(thing):
+                    yield Door(full, thing, inspect.unwrap(thing.__init__))
 
 
 def methods(name: str, kind: type) -> Iterator[Door]:
-    """Yield a class as a function, if it looks at what it is given, and its methods."""
-    own = vars(kind)
-    if "__init__" in own and ("__post_init__" in own or not dataclasses.is_dataclass(kind)):
-        yield Door(name, kind, own["__init__"])
-    for method, function in own.items():
-        if inspect.isfunction(function) and (method == "__call__" or not method.startswith("_")):
+    """Yield the methods of a class that say what they take."""
+    for method, function in vars(kind).items():
+        if inspect.isfunction(function) and "Parameters\n" in (function.__doc__ or ""):
             yield Door(f"{name}.{method}", function, inspect.unwrap(function))
 
 
@@ -144,7 +162,16 @@ def examples() -> Iterator[tuple[types.CodeType, dict]]:
 
 
 def copied(value):
-    return copy.deepcopy(value, {id(thing): thing for thing in (np.random,)})
+    """Return a copy that a call may change; what is frozen stays itself."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(copied, value))
+    if isinstance(value, list | tuple):
+        return type(value)(map(copied, value))
+    if dataclasses.is_dataclass(value) or isinstance(value, types.MappingProxyType):
+        return value
+    return copy.deepcopy(value)
 
 
 def same(one, other) -> bool:
@@ -410,6 +437,8 @@ SHOWS_OVERFLOW = {
     "maths.norms.rms_norm_in",
     "maths.precision.round_to",
     "maths.relative_bias.half_distance",
+    "maths.stability.grown_attention",
+    "maths.training.clip_to_norm",
     "maths.rope_layout.convert_projection",
     "maths.rope_layout.reorder",
 }

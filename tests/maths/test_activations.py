@@ -407,7 +407,7 @@ def test_the_range_and_the_ends_count():
     [
         ({"first": None}, "first: got None, want a function"),
         ({"second": "relu"}, "second: got 'relu', want a function"),
-        ({"first": lambda x: x * np.nan}, "first - second: got nan"),
+        ({"first": lambda x: x * np.nan}, "first's result: got nan"),
         ({"low": np.nan}, "low: got nan"),
         ({"low": -1e308, "high": 1e308}, "low: got -1e"),
         ({"low": 1.0, "high": 1.0}, "high: got 1.0, want a finite number above 1"),

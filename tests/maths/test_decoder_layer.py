@@ -260,7 +260,7 @@ def test_the_settings_print_without_the_weights():
         ({"w_v": np.ones((13, 30), bool)}, "^w_v: got .*bool"),
         ({"n_heads": 5}, "^n_kv_heads: got 3, want a divisor of n_heads, which is 5"),
         ({"n_heads": 9}, "^w_q: got .*n_heads = 9"),
-        ({"n_heads": 12, "n_kv_heads": 6}, "^head_dim: got 5"),
+        ({"n_heads": 12, "n_kv_heads": 6}, r"^w_q: got shape"),
         ({"n_kv_heads": 2}, r"^w_k: got .*want shape \(13, 20\)"),
         ({"n_kv_heads": 0}, "^n_kv_heads: got 0"),
         ({"layout": "neighbours"}, "^layout: got 'neighbours'"),

@@ -189,7 +189,7 @@ def test_steps_refuse_what_the_layer_refuses(x, w):
     with pytest.raises(ValueError, match=r"^x: got nan"):
         gated(np.full((1, 5), np.nan), w["w_gate"], w["w_up"])
     one, large = np.ones((1, 1), np.float32), np.full((1, 1), 1e30, np.float32)
-    with pytest.raises(ValueError, match=r"^hidden: got inf at index"):
+    with pytest.raises(ValueError, match=r"^hidden.*: got inf at index"):
         gated(one, large, large)
 
 
@@ -259,11 +259,11 @@ def test_an_overflow_is_refused_and_named():
     one, large = np.ones((1, 1), np.float32), np.full((1, 1), 1e30, np.float32)
     with pytest.raises(ValueError, match=r"^x: got entries up to 1e\+30, want a product with w_in within float32"):
         ffn(large, large, one)
-    with pytest.raises(ValueError, match=r"^hidden: got entries up to .* a product with w_out within float32"):
+    with pytest.raises(ValueError, match=r"^hidden.*: got entries up to .* a product with w_out within float32"):
         ffn(one, large, large)
-    with pytest.raises(ValueError, match=r"^hidden: got inf at index"):
+    with pytest.raises(ValueError, match=r"^hidden.*: got inf at index"):
         glu(one, large, large, one, activation=relu)
-    with pytest.raises(ValueError, match=r"^result: got .* want numbers within float16"):
+    with pytest.raises(ValueError, match=r"^x: got .* want a result within float16"):
         ffn(one.astype(np.float16), 300 * one, 300 * one)
     with pytest.raises(ValueError, match=r"^w_in: got 1e.300, want numbers within float32"):
         ffn(one, [[1e300]], one)

@@ -203,7 +203,7 @@ def test_every_public_name_is_there():
         (lambda: relative_positions(3, 2), "S: got 2, want an integer of at least 3"),
         (lambda: t5_bias(np.zeros(32), 3), r"table: got shape \(32,\), want exactly 2 axes"),
         (lambda: t5_bias(np.full((32, 1), np.inf), 3), "table: got inf"),
-        (lambda: t5_bias(np.zeros((31, 1)), 3), "num_buckets: got 31"),
+        (lambda: t5_bias(np.zeros((31, 1)), 3), "table: got 31 rows"),
         (lambda: alibi_slopes(0), "n_heads: got 0"),
         (lambda: alibi_slopes(8.0), "n_heads: got 8.0"),
         (lambda: single_sequence_slopes(0), "n_heads: got 0"),
@@ -323,7 +323,7 @@ def test_curve_is_the_logarithm(rng):
     [
         (lambda: t5_bucket([0.5]), "relative_position: got an array of float64, want integers"),
         (lambda: t5_bucket([True]), "relative_position: got an array of bool"),
-        (lambda: t5_bucket([1], num_buckets=31), "num_buckets: got 31, want .* even"),
+        (lambda: t5_bucket([1], num_buckets=31), "table: got 31 rows, want .* even"),
         (lambda: t5_bucket([1], num_buckets=2), "num_buckets: got 2"),
         (lambda: t5_bucket([1], num_buckets=1, bidirectional=False), "num_buckets: got 1"),
         (lambda: t5_bucket([1], max_distance=8), "max_distance: got 8, want an integer of at least 9"),

@@ -495,6 +495,7 @@ def angle_coverage(trained: ArrayLike, extended: ArrayLike, trained_length: int,
     return AngleCoverage(extended / trained, seen, reached, excess, complete, beyond)
 
 
+@require.door
 def entropy_by_length(scores: ArrayLike) -> NDArray[np.float64]:
     r"""Return the entropy of the attention weights over the first n scores, for every n.
 

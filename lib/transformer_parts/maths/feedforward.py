@@ -91,7 +91,7 @@ def ffn(
     if b_out is not None:
         require.shape("b_out", b_out, w_out.shape[1:], "the last axis of w_out")
     hidden = _activated(activation, _linear(x=x, w_in=w_in, b_in=b_in))
-    return _result(x, _linear(hidden=hidden, w_out=w_out, b_out=b_out), dtype)
+    return _result(x, _linear(**{"hidden, of x·w_in": hidden, "w_out": w_out, "b_out": b_out}), dtype)
 
 
 def glu(
@@ -138,7 +138,7 @@ def glu(
     gate, up = _activated(activation, _linear(x=x, w_gate=w_gate)), _linear(x=x, w_up=w_up)
     with np.errstate(over="ignore"):
         hidden = np.multiply(gate, up, out=up)
-    return _result(x, _linear(hidden=hidden, w_down=w_down), dtype)
+    return _result(x, _linear(**{"hidden, of x·w_gate and x·w_up": hidden, "w_down": w_down}), dtype)
 
 
 def gated(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, *, activation: Activation = silu) -> Gated:
@@ -168,7 +168,7 @@ def gated(x: ArrayLike, w_gate: ArrayLike, w_up: ArrayLike, *, activation: Activ
     gate = _activated(activation, pre.copy())
     with np.errstate(over="ignore"):
         hidden = gate * up
-    _result(x, hidden, hidden.dtype)
+    require.all_numbers("hidden, of x·w_gate and x·w_up", hidden)
     return Gated(pre, gate, up, hidden)
 
 

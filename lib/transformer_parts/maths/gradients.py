@@ -145,12 +145,13 @@ def rotate_backward(
     >>> rotate_backward([[-2.0, 1.0]], [1], inv_freq=[np.pi / 2]).round(12).tolist()
     [[1.0, 2.0]]
     """
-    grad = require.array("grad", grad, min_ndim=2)
-    grad = grad.astype(require.compute_dtype(grad.dtype), copy=False)
-    require.even_last_axis("grad", grad) if rotary_dim is None else None
+    (grad,) = in_one_dtype(grad=grad)
     negative = -require.array("positions", positions)
     settings = {"rope_base": rope_base, "inv_freq": inv_freq, "layout": layout, "rotary_dim": rotary_dim}
-    return rope.rotate(grad, negative, **settings)
+    try:
+        return rope.rotate(grad, negative, **settings)
+    except ValueError as error:
+        raise ValueError(str(error).replace("x:", "grad:", 1)) from None
 
 
 def softmax_backward(grad: ArrayLike, weights: ArrayLike, axis: int = -1) -> NDArray:

@@ -7,6 +7,7 @@ Every message has the same three parts: the argument, what it got and what it wa
 import functools
 import inspect
 import math
+import re
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from numbers import Integral, Real
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 _BOOLEANS = (bool, np.bool_)
-_LARGEST_INTEGER = np.iinfo(np.int64).max
+LARGEST_INTEGER = 2**63 - 1
 
 MOST_ENTRIES = 2**26
 """The most entries of an array whose size plain numbers ask for: 512 MiB in float64."""
@@ -34,19 +35,18 @@ def boolean(name: str, value: object) -> bool:
     return bool(value)
 
 
-def integer(name: str, value: object, *, minimum: int = 1, multiple_of: int = 1, maximum: int | None = None) -> int:
-    """Return `value` as an int from `minimum` to `maximum` that is a multiple of `multiple_of`."""
+def integer(name: str, value: object, *, minimum: int = 1, multiple_of: int = 1, maximum: int | None = LARGEST_INTEGER) -> int:
+    """Return `value` as an int from `minimum` to `maximum` (None: any) that is a multiple of `multiple_of`."""
     wanted = f"an integer of at least {minimum}"
-    if maximum is not None:
+    if maximum not in (None, LARGEST_INTEGER):
         wanted += f" and at most {maximum}"
     if multiple_of != 1:
         wanted += " that is even" if multiple_of == 2 else f" that is a multiple of {multiple_of}"
     if isinstance(value, _BOOLEANS) or not isinstance(value, Integral):
         raise refusal(name, repr(value), wanted)
     if value < minimum or value % multiple_of or (maximum is not None and value > maximum):
-        raise refusal(name, repr(int(value)), wanted)
-    if value > _LARGEST_INTEGER:
-        raise refusal(name, "an integer beyond 64 bits", wanted)
+        got = repr(int(value)) if abs(value) <= LARGEST_INTEGER else "an integer beyond 64 bits"
+        raise refusal(name, got, wanted)
     return int(value)
 
 
@@ -125,11 +125,13 @@ def as_array(name: str, value: ArrayLike) -> NDArray:
         raise refusal(name, f"a {type(value).__name__}", "an array whose rows have one length") from None
 
 
-def mask(name: str, value: ArrayLike, to: tuple[int, ...], of: str) -> NDArray[np.bool_]:
+def mask(
+    name: str, value: ArrayLike, to: tuple[int, ...], of: str, true: str = "may attend (what is added goes to bias)"
+) -> NDArray[np.bool_]:
     """Return `value` as an array of booleans of the shape `to`, to which it broadcasts."""
     out = as_array(name, value)
     if out.dtype != np.bool_:
-        raise refusal(name, str(out.dtype), "bool")
+        raise refusal(name, str(out.dtype), f"bool, True = {true}")
     broadcasts(name, out.shape, to, of)
     return np.broadcast_to(out, to)
 
@@ -304,12 +306,18 @@ def door(function: Callable) -> Callable:
                 instance(name, given[name], *classes)
                 for i, element in enumerate(given[name] if elements else ()):
                     instance(f"{name}[{i}]", element, *elements)
-        with np.errstate(all="ignore"):
-            result = function(*positional, **named)
-        if not _shows_numbers(result):
-            name = max(given, key=lambda name: _extremeness(given[name]))
-            raise refusal(name, f"entries that are too large or too small: {given[name]!r}", "a result that is finite")
-        return result
+        try:
+            with np.errstate(all="ignore"):
+                result = function(*positional, **named)
+            if _shows_numbers(result):
+                return result
+            refused = "result: got infinities, want finite numbers"
+        except ValueError as error:
+            refused = str(error)
+            if ": got " not in refused or re.match(r"\w+", refused)[0] in signature.parameters:
+                raise
+        name = max(given, key=lambda name: _extremeness(given[name]))
+        raise ValueError(f"{name}: got numbers for which it comes to {refused}")
 
     return checked
 
@@ -317,6 +325,8 @@ def door(function: Callable) -> Callable:
 def instance(name: str, value: object, *classes: type) -> None:
     """Refuse `value` unless it is of one of the classes; a mapping has names as keys."""
     if not isinstance(value, classes) or isinstance(value, str | bytes):
+        if Callable in classes:
+            raise refusal(name, repr(value), "a function")
         wanted = " or ".join(c.__name__ for c in classes if c is not type(None))
         raise refusal(name, "None" if value is None else f"a {type(value).__name__}", f"a {wanted}")
     if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
@@ -348,12 +358,14 @@ def _shows_numbers(result: object) -> bool:
 
 
 def _extremeness(value: object) -> float:
-    """Return how far the largest entry of numbers is from 1, in powers of ten."""
+    """Return how far the largest entry of numbers is from 1, in powers of ten; −1 for anything else."""
+    if isinstance(value, Mapping | tuple | list):
+        return max(map(_extremeness, value.values() if isinstance(value, Mapping) else value), default=-1.0)
     try:
         largest = float(np.abs(np.asarray(value, np.float64)).max(initial=0.0))
     except (TypeError, ValueError, OverflowError):
         return -1.0
-    return abs(math.log10(largest)) if largest else 0.0
+    return abs(math.log10(largest)) if 0 < largest < math.inf else math.inf if largest else 0.0
 
 
 def finite(results: tuple[NDArray, ...], **given: NDArray) -> tuple[NDArray, ...]:

@@ -96,7 +96,7 @@ def logit_bound(head_dim: int, gain: float = 1.0) -> float:
     >>> logit_bound(64), logit_bound(64, gain=0.5)
     (8.0, 2.0)
     """
-    return require.number("gain", gain, minimum=0) ** 2 * math.sqrt(require.integer("head_dim", head_dim))
+    return require.number("gain", gain, minimum=0, maximum=1e100) ** 2 * math.sqrt(require.integer("head_dim", head_dim))
 
 
 class GrownAttention(NamedTuple):
@@ -117,7 +117,6 @@ class GrownAttention(NamedTuple):
     lost: NDArray
 
 
-@require.door
 def grown_attention(
     query: ArrayLike,
     key: ArrayLike,
@@ -171,6 +170,8 @@ def grown_attention(
 
     def grown(x: NDArray) -> NDArray:
         x = growth[:, None, None] * x  # (N, L, K)
+        if not require.all_finite(x):
+            raise require.refusal("growth", f"{growth.max():g}", "factors by which query and key stay within float64")
         return rounded(gain * rms_norm(x, eps=1e-12) if normed else x)
 
     with np.errstate(invalid="ignore", over="ignore"):

@@ -54,6 +54,14 @@ class Plan:
         for name in ("steps", "batch_size", "length"):
             require.integer(name, getattr(self, name))
         require.integer("seed", self.seed, minimum=0)
+        require.integer("warmup_steps", self.warmup_steps, minimum=0)
+        for name in ("floor", "weight_decay"):
+            require.number(name, getattr(self, name), minimum=0)
+        require.number("eps", self.eps, above=0)
+        if self.max_norm is not None:
+            require.number("max_norm", self.max_norm, above=0)
+        _betas(self.betas)
+        self.rate(0)  # checks the rest
 
     def rate(self, step: int) -> float:
         """Return the learning rate of a step, counted from 0.
@@ -138,7 +146,10 @@ def train(
     optimizer = AdamW(weights, betas=plan.betas, eps=plan.eps, weight_decay=plan.weight_decay)
     batches = _segments(plan, config) if batches is None else batches
     for step in range(plan.steps):
-        tokens, targets = batches(step)
+        batch = batches(step)
+        if not isinstance(batch, tuple | list) or len(batch) != 2:
+            raise require.refusal("batches' result", f"a {type(batch).__name__}", "tokens and targets")
+        tokens, targets = batch
         found = loss_and_gradients(optimizer.weights, tokens, targets, config)
         if plan.max_norm is None:
             gradients, norm = found.gradients, norm_of(list(found.gradients.values()))
@@ -247,6 +258,7 @@ class AdamW:
     [0.9]
     """
 
+    @require.door
     def __init__(
         self,
         weights: Named,
@@ -267,6 +279,7 @@ class AdamW:
         self._mean = {name: np.zeros_like(w) for name, w in weights.items()}
         self._square = {name: np.zeros_like(w) for name, w in weights.items()}
 
+    @require.door
     def step(self, gradients: Named, learning_rate: float) -> None:
         """Take one step down the gradients.
 
@@ -344,7 +357,6 @@ def warmup_cosine(step: int, *, peak: float, warmup_steps: int, total_steps: int
     return floor + (peak - floor) / 2 * (1 + math.cos(math.pi * done))
 
 
-@require.door
 def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray], float]:
     r"""Scale all gradients by one factor so that their norm, taken as one vector, is at most `max_norm`.
 
@@ -376,6 +388,7 @@ def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray],
     (5.0, 0.6, 0.8)
     """
     max_norm = require.number("max_norm", max_norm, above=0)
+    require.instance("gradients", gradients, Mapping)
     gradients = {name: require.floating(f"gradients[{name!r}]", g, min_ndim=0) for name, g in gradients.items()}
     norm = norm_of(list(gradients.values()))
     if not max_norm < norm < math.inf:

@@ -95,7 +95,10 @@ class SelfAttention:
     def __post_init__(self):
         require.one_of("scheme", self.scheme, SCHEMES)
         require.boolean("causal", self.causal)
+        require.instance("layers", self.layers, Sequence)
         require.integer("layers", len(self.layers))
+        for i, projections in enumerate(self.layers):
+            require.instance(f"layers[{i}]", projections, Projections)
         d_model = len(self.layers[0].query)
         for projections in self.layers:
             for name, matrix in projections._asdict().items():
@@ -154,11 +157,13 @@ class SelfAttention:
         """How many numbers are learned for the sake of positions."""
         return 0 if self.table is None else self.table.size
 
+    @require.door
     def __call__(self, x: ArrayLike, *, start: int = 0) -> NDArray:
         """Return the output of the last layer for tokens `x` (…, L, D), the first of which is at position `start`."""
         *_, last = self._run(x, start)
         return last.output
 
+    @require.door
     def weights(self, x: ArrayLike, *, start: int = 0) -> NDArray:
         """Return the attention weights of every layer.
 
@@ -171,11 +176,12 @@ class SelfAttention:
         -------
         (N, …, H, L, L) ndarray; of N layers; every row sums to 1
         """
-        bias = self._bias(np.shape(x)[-2])
+        bias = self._bias(require.array("x", x, min_ndim=2).shape[-2])
         return np.stack(
             [attention_weights(layer.query, layer.key, bias=bias, causal=self.causal) for layer in self._run(x, start)]
         )
 
+    @require.door
     def keys(self, x: ArrayLike, *, start: int = 0) -> NDArray:
         """Return the first layer's keys as they would go into a cache.
 

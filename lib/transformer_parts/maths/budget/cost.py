@@ -31,7 +31,6 @@ class TokenFlops:
         return 3 * self.forward
 
 
-@require.door
 def flops_per_token(config: DecoderConfig, context: int) -> TokenFlops:
     """Return the operations of one token that attends to `context` tokens, itself among them.
 
@@ -74,7 +73,6 @@ def flops_per_token(config: DecoderConfig, context: int) -> TokenFlops:
     )
 
 
-@require.door
 def kv_cache_bytes(config: DecoderConfig, tokens: int, bytes_per_value: float = 2) -> int:
     """Return 2·n_layers·n_kv_heads·head_dim·bytes_per_value·tokens: a key and a value per layer and kv head.
 
@@ -100,7 +98,7 @@ def kv_cache_bytes(config: DecoderConfig, tokens: int, bytes_per_value: float = 
     1.0
     """
     _require_config(config)
-    tokens = require.integer("tokens", tokens, minimum=0)
+    tokens = require.integer("tokens", tokens, minimum=0, maximum=None)
     size = require.number("bytes_per_value", bytes_per_value, above=0)
     # The decimal that was meant: 0.1 is one tenth, of which ten are one byte and no more.
     exact = int(bytes_per_value) if isinstance(bytes_per_value, Integral) else Fraction(repr(size))

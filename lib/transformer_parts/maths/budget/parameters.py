@@ -234,7 +234,7 @@ def part_of(name: str) -> str:
         for part, stems in (_IN_LAYER if found["layer"] else _OUTSIDE).items():
             if found["stem"] in stems:
                 return part
-    raise require.refusal("name in shapes", repr(name), "a tensor's name of a dense Llama-like or GPT-2 model")
+    raise require.refusal("name", repr(name), "a tensor's name of a dense Llama-like or GPT-2 model")
 
 
 @require.door

@@ -88,7 +88,7 @@ def llama_d_ff(d_model: int, *, multiple_of: int = 256, multiplier: float = 1.0)
     """
     d_model = require.integer("d_model", d_model)
     multiple_of = require.integer("multiple_of", multiple_of)
-    multiplier = require.number("multiplier", multiplier, above=0)
+    multiplier = require.number("multiplier", multiplier, above=0, maximum=1e9)
     plain = 4 * d_model
     two_thirds = 2 * plain // 3
     multiplied = int(multiplier * two_thirds)

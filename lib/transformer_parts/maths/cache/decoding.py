@@ -228,7 +228,7 @@ def _new_tokens(layer: DecoderLayer, x, cache: KVCache, positions, valid) -> tup
     require.last_axis("x", x, layer.config.d_model, "attn_norm")
     rows = x.shape[:-1]
     if valid is not None:
-        valid = require.mask("valid", valid, rows, "the (…, L) of x")
+        valid = require.mask("valid", valid, rows, "the (…, L) of x", "a real token")
     if positions is None:
         start = cache.next_position
         require.broadcasts("x's leading axes", rows[:-1], start.shape, "those of the cache") if len(cache) else None

@@ -115,6 +115,8 @@ class Fault:
         -------
         dict; the same with the frequencies of that length as ``inv_freq``
         """
+        length, trained_length = require.integer("length", length), require.integer("trained_length", trained_length)
+        head_dim = require.integer("head_dim", head_dim, minimum=2, maximum=rope.MAX_HEAD_DIM)
         base, turned = settings.get("rope_base", 10000.0), settings.get("rotary_dim") or head_dim
         if self.scaling == "none":
             return {**settings, "inv_freq": rope.frequencies_for(turned, base, settings.get("inv_freq"), None)}
@@ -176,6 +178,7 @@ class FaultyCache:
     [0.0, 0.0, 0.0]
     """
 
+    @require.door
     def __init__(
         self,
         fault: Fault,
@@ -185,7 +188,9 @@ class FaultyCache:
         layer: int = 0,
         settings: Mapping[str, object] = MappingProxyType({}),
     ):
-        self.fault, self.pad, self.trained_length, self.layer = fault, pad, trained_length, layer
+        self.fault, self.pad = fault, require.integer("pad", pad, minimum=0)
+        self.trained_length = require.integer("trained_length", trained_length)
+        self.layer = require.integer("layer", layer, minimum=0)
         self.settings = settings
         self.kept = KVCache(rotated=fault.scaling != "unrotated", ordered=False)
 
@@ -204,6 +209,10 @@ class FaultyCache:
         keys, values : (…, G, S, K) ndarrays; all there are, the keys turned
         mask : (L, S) ndarray of bool; who may attend to whom
         """
+        given = {"query": query, "key": key, "value": value}
+        query, key, value = (require.array(name, x, min_ndim=3) for name, x in given.items())
+        require.shape("query", query, (*key.shape[:-3], "H", *key.shape[-2:]), "as key but for the heads")
+        require.shape("value", value, (*key.shape[:-1], "Kv"), "as key but for the width")
         start, length = len(self.kept), key.shape[-2]
         chunk = Chunk(start, length, self.pad, self.layer, key.shape[-3])
         positions = self.fault.place(chunk)
