@@ -112,7 +112,7 @@ def public(room: str) -> Iterator[Door]:
 def methods(name: str, kind: type) -> Iterator[Door]:
     """Yield the methods of a class that say what they take."""
     for method, function in vars(kind).items():
-        if inspect.isfunction(function) and "Parameters\n" in (function.__doc__ or ""):
+        if inspect.isfunction(function) and function.__module__ == kind.__module__ and "Parameters\n" in (function.__doc__ or ""):
             yield Door(f"{name}.{method}", function, inspect.unwrap(function))
 
 
@@ -171,7 +171,10 @@ def copied(value):
         return type(value)(map(copied, value))
     if dataclasses.is_dataclass(value) or isinstance(value, types.MappingProxyType):
         return value
-    return copy.deepcopy(value)
+    try:
+        return copy.deepcopy(value)
+    except TypeError:  # a tokenizer, or what holds a mapping proxy
+        return value
 
 
 def same(one, other) -> bool:

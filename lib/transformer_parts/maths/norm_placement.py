@@ -134,7 +134,7 @@ def deep_norm(x: ArrayLike, branch: Part, norm: Part, alpha: float) -> NDArray:
     [0.6, 0.8]
     """
     x, alpha = require.array("x", x), require.number("alpha", alpha, above=0)
-    return applied("norm", norm, alpha * x + applied("branch", branch, x))
+    return applied("norm", norm, x.dtype.type(alpha) * x + applied("branch", branch, x)).astype(x.dtype, copy=False)
 
 
 class DeepNormFactors(NamedTuple):

@@ -291,15 +291,14 @@ def in_one_dtype(**given: ArrayLike) -> list[NDArray]:
 def door(function: Callable) -> Callable:
     """Let a public function refuse arguments of a wrong class, and a result that overflows, by the argument's name.
 
-    The class is read from the annotation, where that is one of ours, or a mapping, a sequence or a function.  An overflow
-    is blamed on the argument whose entries are the furthest from 1.
+    The class is read from the annotation, where that is one of ours, or a mapping, a sequence or a function.  What is
+    refused on the way is blamed on the argument whose entries are furthest from 1, or on all numbers if none is far.
     """
     signature = inspect.signature(function)
     wanted = {p.name: (_classes(p.annotation), _elements(p.annotation)) for p in signature.parameters.values()}
     wanted = {name: classes for name, classes in wanted.items() if any(classes)}
 
-    @functools.wraps(function)
-    def checked(*positional, **named):
+    def run(positional, named):
         given = signature.bind(*positional, **named).arguments
         for name, (classes, elements) in wanted.items():
             if name in given:
@@ -314,12 +313,19 @@ def door(function: Callable) -> Callable:
             refused = "result: got infinities, want finite numbers"
         except ValueError as error:
             refused = str(error)
-            if ": got " not in refused or re.match(r"\w+", refused)[0] in signature.parameters:
+            if ": got " not in refused or signature.parameters.keys() & re.findall(r"\w+", refused.split(": got ")[0]):
                 raise
-        name = max(given, key=lambda name: _extremeness(given[name]))
-        raise ValueError(f"{name}: got numbers for which it comes to {refused}")
+        sizes = {name: _extremeness(value) for name, value in given.items()}
+        furthest = max(sizes, key=sizes.get)
+        names = [furthest] if sizes[furthest] > 30 else [name for name in sizes if sizes[name] >= 0] or sizes
+        raise ValueError(f"{', '.join(names)}: got what is refused as {refused}")
 
-    return checked
+    def checked(*positional, **named):
+        return run(positional, named)
+
+    # doctest reads a function only where its globals are those of the module
+    made = types.FunctionType(checked.__code__, function.__globals__, closure=checked.__closure__)
+    return functools.wraps(function)(made)
 
 
 def instance(name: str, value: object, *classes: type) -> None:

@@ -8,6 +8,7 @@ J. Su et al., "RoFormer: Enhanced Transformer with Rotary Position Embedding", a
 F. Barbero et al., "Round and Round We Go! What makes Rotary Positional Encodings useful?", arXiv 2410.06205.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -220,7 +221,12 @@ def similar_key(query: ArrayLike, other: ArrayLike, similarity: float) -> NDArra
     require.last_axis("other", other, query.shape[-1], f"query {query.shape} has")
     require.broadcasts_with("other's leading axes", other.shape[:-1], query.shape[:-1], "those of query")
     similarity = require.number("similarity", similarity, minimum=-1, maximum=1)
-    return similarity * query + np.sqrt(1 - similarity**2) * other
+    try:
+        dtype = np.result_type(query, other)
+    except TypeError:  # float16 with bfloat16: neither holds the other
+        dtype = np.dtype(np.float32)
+    query, other = (x.astype(require.compute_dtype(dtype)) for x in (query, other))
+    return (similarity * query + math.sqrt(1 - similarity**2) * other).astype(dtype, copy=False)
 
 
 @require.door

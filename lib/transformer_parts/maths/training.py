@@ -390,7 +390,8 @@ def clip_to_norm(gradients: Named, max_norm: float) -> tuple[dict[str, NDArray],
     max_norm = require.number("max_norm", max_norm, above=0)
     require.instance("gradients", gradients, Mapping)
     gradients = {name: require.floating(f"gradients[{name!r}]", g, min_ndim=0) for name, g in gradients.items()}
-    norm = norm_of(list(gradients.values()))
+    with np.errstate(over="ignore"):
+        norm = norm_of(list(gradients.values()))
     if not max_norm < norm < math.inf:
         return gradients, norm
     return {name: g * g.dtype.type(max_norm / norm) for name, g in gradients.items()}, norm

@@ -284,6 +284,6 @@ def factors_for(pairs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     >>> factors_for(2)
     (array([1.05, 2.95]), array([ 1.03, 64.81]))
     """
-    pairs = require.integer("pairs", pairs)
+    pairs = require.integer("pairs", pairs, maximum=2**20)
     places = np.linspace(0, len(LONG) - 1, pairs)
     return np.interp(places, np.arange(len(SHORT)), SHORT), np.interp(places, np.arange(len(LONG)), LONG)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ class Excerpt:
 
     @staticmethod
     def _one_of(name: str, value: object, choices: tuple[int, ...] | range) -> None:
-        if value not in choices:
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value not in choices:
             raise ValueError(f"{name}: got {value!r}, want one of {', '.join(map(str, choices))}")
 
 

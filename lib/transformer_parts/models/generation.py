@@ -25,6 +25,7 @@ class Session:
     ``list(generate(session, 20))`` twenty tokens.
     """
 
+    @require.door
     def __init__(self, model: SmolLM2, *, capacity: int = 512):
         self.model = model
         self._caches = [KVCache(capacity=capacity) for _ in model.layers]
@@ -115,6 +116,7 @@ class Session:
                 cache.truncate(length)
 
 
+@require.door
 def generate(
     session: Session,
     max_tokens: int,

@@ -74,6 +74,8 @@ class Passage:
 
     def key_of(self, layer: int, head: int) -> NDArray:
         """Return the keys that one *query* head reads, before the rotation, (L, K)."""
+        layer = require.integer("layer", layer, minimum=0, maximum=len(self.key) - 1)
+        head = require.integer("head", head, minimum=0, maximum=self.settings["n_heads"] - 1)
         return self.key[layer, head // (self.settings["n_heads"] // self.settings["n_kv_heads"])]
 
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from transformer_parts.maths import require
 from transformer_parts.maths.activations import relu
 from transformer_parts.maths.context_extension import ScaledRope
 from transformer_parts.maths.decoder.steps import Note, pass_on
@@ -101,7 +102,12 @@ def token_losses(model: SmolLM2, hidden: NDArray, token_ids: ArrayLike, *, rows:
     `hidden` are the residual vectors after the last layer, (L, D) or (L − 1, D): the last token's is not read.  At most
     `rows` rows of V logits exist at once.
     """
-    targets = np.asarray(token_ids)[1:]
+    targets = require.indices("token_ids", token_ids, len(model.embedding))
+    require.ndim("token_ids", targets, 1)
+    rows, targets = require.integer("rows", rows), targets[1:]
+    require.shape("hidden", require.array("hidden", hidden), ("L", model.embedding.shape[1]), "L as token_ids has")
+    if len(hidden) < len(targets):
+        raise require.refusal("hidden", f"shape {hidden.shape}", f"at least {len(targets)} rows")
     out = np.empty(len(targets))
     for start in range(0, len(targets), rows):
         logits = model.logits(hidden[: len(targets)][start : start + rows])

@@ -117,6 +117,8 @@ class Fault:
         """
         length, trained_length = require.integer("length", length), require.integer("trained_length", trained_length)
         head_dim = require.integer("head_dim", head_dim, minimum=2, maximum=rope.MAX_HEAD_DIM)
+        for name in settings:
+            require.one_of("settings", name, ("rope_base", "inv_freq", "layout", "rotary_dim"))
         base, turned = settings.get("rope_base", 10000.0), settings.get("rotary_dim") or head_dim
         if self.scaling == "none":
             return {**settings, "inv_freq": rope.frequencies_for(turned, base, settings.get("inv_freq"), None)}

@@ -181,6 +181,8 @@ def backward(grad: ArrayLike, weights: Weights, tape: Tape, config: StackConfig)
     >>> found.weights.keys() == weights.keys(), len(found.streams)
     (True, 3)
     """
+    _check(weights, config)
+    require.instance("tape", tape, Tape)
     gradients: dict[str, NDArray] = {}
     grad, of_head = linear_backward(grad, tape.output, _head(weights, config))
     if config.final_norm:
