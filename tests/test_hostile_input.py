@@ -29,8 +29,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-import transformer_parts
-
 try:
     import resource
 except ImportError:  # Windows has no such limit: there memory is not watched
@@ -42,12 +40,24 @@ BYTES = 2**31
 """What one call may take of the processor's time and of memory beyond what the process has."""
 
 MORE = """
+import tempfile
+from pathlib import Path
+
+from tiny_gguf import tiny_tensors, write_gguf
+from transformer_parts.learn.exercise import Exercise
+from transformer_parts.learn.interview_files import load_bank
+from transformer_parts.learn.mock_interview import MockInterview, draw
+from transformer_parts.learn.ratings import Ratings
 from transformer_parts.maths import norm_placement
 from transformer_parts.maths.cache import faults
 from transformer_parts.maths.cross_entropy import cross_entropy_backward
 from transformer_parts.maths.decoder import DecoderLayer, StackConfig, backward, forward
 from transformer_parts.maths.initialization import initial_weights
 from transformer_parts.maths.why_position import SelfAttention
+from transformer_parts.models.generation import Session, generate
+from transformer_parts.models.smollm2 import load_model
+from transformer_parts.models.weights import GGUFFile
+from transformer_parts.runs.stability import Arm, Task, run
 
 layers, x = [DecoderLayer.random(d_model=8, n_heads=2, n_kv_heads=1, d_ff=16, seed=i) for i in (0, 1)], np.ones((6, 8))
 faults.decode(layers, x, 3, "restart", pad=1, trained_length=4, layer=1)
@@ -60,6 +70,19 @@ backward(cross_entropy_backward(logits, [[3, 1, 0]]), weights, tape, config)
 norm_placement.sandwich_norm_backward(x, np.negative, np.positive, np.positive)
 attend = SelfAttention.random(8, 2, scheme="rope")
 attend.weights(x, start=1), attend.keys(x, start=1)
+
+with tempfile.TemporaryDirectory() as folder:
+    model = load_model(GGUFFile(write_gguf(Path(folder) / "tiny.gguf", tiny_tensors())), layout="split")
+    model.forward([1, 2, 3], np.arange(3.0)), model.trace([1, 2], ["blk.0.q", "logits"])
+    session = Session(model, capacity=4)
+    session.feed([5, 6, 7], chunk=2)
+    list(generate(session, 2, temperature=0.5, top_k=3, top_p=0.9, stop=(1,)))
+    Ratings(Path(folder) / "ratings.json")
+Exercise("", np.negative, lambda rng: (rng.normal(size=2),), (), ()).check(np.negative, seed=1, cases=2)
+load_bank(language="en")
+interview = MockInterview(draw(load_bank().questions, 2, seed=1), 60.0)
+interview.markdown(date="today", language="en")
+next(run(Arm(), steps=4, task=Task(n_layers=1, d_model=8, n_heads=1, d_ff=8)))
 """
 
 
@@ -81,7 +104,7 @@ class Door:
 TRUSTING = (
     "maths.decoder.layer.Layer",
     "maths.decoder.layer.DecoderLayer.attend",
-    "maths.cache.faults.Fault.place",
+    "maths.cache.fault_names.Fault.place",
     "maths.require",
     "maths.rope.phases_of",
     "maths.rope.turn_interleaved",
@@ -104,15 +127,20 @@ def public(room: str) -> Iterator[Door]:
                 continue
             if inspect.isfunction(thing):
                 yield Door(full, thing, inspect.unwrap(thing))
-            elif inspect.isclass(thing) and "__init__" in vars(thing):
-                if "__post_init__" in vars(thing) or not dataclasses.is_dataclass(thing):
-                    yield Door(full, thing, inspect.unwrap(thing.__init__))
+            elif inspect.isclass(thing) and "__init__" in vars(thing) and checks(thing):
+                yield Door(full, thing, inspect.unwrap(thing.__init__))
+
+
+def checks(kind: type) -> bool:
+    """Return whether a class looks at what it is made of: a record of results doesn't."""
+    return "__post_init__" in vars(kind) or not dataclasses.is_dataclass(kind)
 
 
 def methods(name: str, kind: type) -> Iterator[Door]:
     """Yield the methods of a class that say what they take."""
     for method, function in vars(kind).items():
-        if inspect.isfunction(function) and function.__module__ == kind.__module__ and "Parameters\n" in (function.__doc__ or ""):
+        own = inspect.isfunction(function) and function.__module__ == kind.__module__
+        if own and "Parameters\n" in (function.__doc__ or ""):
             yield Door(f"{name}.{method}", function, inspect.unwrap(function))
 
 
@@ -362,7 +390,7 @@ def changes(value) -> dict[str, Change]:
     if isinstance(value, Mapping):
         return OF_A_DICT
     if isinstance(value, list | tuple):
-        return OF_A_SEQUENCE | ({} if (arrays := as_array(value)) is None else OF_AN_ARRAY)
+        return OF_A_SEQUENCE | ({} if as_array(value) is None else OF_AN_ARRAY)
     if dataclasses.is_dataclass(value):
         return OF_A_RECORD
     return OF_A_FUNCTION if callable(value) else {}

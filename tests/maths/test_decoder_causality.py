@@ -182,12 +182,18 @@ def test_weights_are_zero_where_a_token_may_not_look(rng, sees):
         ({"config": dataclasses.replace(WORKED, placement="sandwich")}, "^config.placement: got 'sandwich'"),
         ({"config": dataclasses.replace(WORKED, qk_norm=True)}, "^config: got qk_norm=True"),
         ({"config": dataclasses.replace(WORKED, ffn="relu")}, "^weights: got no w_in"),
-        ({"config": dataclasses.replace(WORKED, d_ff=11)}, r"^weights\['w_gate'\]: got shape \(8, 16\), want shape \(8, 11\)"),
+        (
+            {"config": dataclasses.replace(WORKED, d_ff=11)},
+            r"^weights\['w_gate'\]: got shape \(8, 16\), want shape \(8, 11\)",
+        ),
         ({"x": np.ones((3, 7))}, "^x: got .*want a last axis of 8"),
         ({"x": np.ones(8)}, "^x: got"),
         ({"x": np.full((3, 8), np.nan)}, "^x: got nan"),
         ({"sees": "nothing"}, "^sees: got 'nothing'"),
-        ({"weights": random_layer(WORKED) | {"w_down": np.full((16, 8), np.nan)}}, r"^weights\['w_down'\]: got nan at index"),
+        (
+            {"weights": random_layer(WORKED) | {"w_down": np.full((16, 8), np.nan)}},
+            r"^weights\['w_down'\]: got nan at index",
+        ),
         ({"weights": random_layer(WORKED) | {"w_up": None}}, r"^weights\['w_up'\]: got "),
     ],
 )

@@ -258,7 +258,10 @@ def test_rotary_dim_of_two_moves_nothing(rng):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rope_layout.pair_indices(7), "head_dim: got 7, want an integer of at least 2 and at most 1048576 that is even"),
+        (
+            lambda: rope_layout.pair_indices(7),
+            "head_dim: got 7, want an integer of at least 2 and at most 1048576 that is even",
+        ),
         (lambda: rope_layout.pair_indices(8.0), "head_dim: got 8.0"),
         (lambda: rope_layout.pair_indices(8, "halves"), "layout: got 'halves', want one of 'interleaved', 'split'"),
         (lambda: rope_layout.pair_indices(8, rotary_dim=5), "rotary_dim: got 5"),

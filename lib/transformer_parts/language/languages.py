@@ -102,7 +102,7 @@ def language(name: str | Language | None = None, *, folder: Path = LOCALE) -> La
     if name is None:
         name = os.environ.get(VARIABLE) or ENGLISH
     names = available(folder)
-    if name not in names:
+    if not isinstance(name, str) or name not in names:
         raise ValueError(f"language: got {name!r}, want one of {', '.join(map(repr, names))}")
     if name == ENGLISH:
         return Language(name, gettext.NullTranslations())

@@ -17,6 +17,8 @@ import numpy as np
 from transformer_parts.language import _, language
 from transformer_parts.maths import require
 
+MOST_CASES = 10_000
+
 
 @dataclass(frozen=True)
 class Mistake:
@@ -95,7 +97,7 @@ class Exercise:
         ----------
         function : callable; the reader's function
         seed : int, optional; seed of the inputs; new ones at every call by default
-        cases : int; how many inputs
+        cases : int; how many inputs, at most `MOST_CASES`
 
         Returns
         -------
@@ -108,8 +110,8 @@ class Exercise:
         """
         if not callable(function):
             raise require.refusal("function", repr(function), "a function to check")
-        rng = np.random.default_rng(seed)
-        inputs = [self.inputs(rng) for _case in range(require.integer("cases", cases))]
+        rng = np.random.default_rng(None if seed is None else require.integer("seed", seed, minimum=0))
+        inputs = [self.inputs(rng) for _case in range(require.integer("cases", cases, maximum=MOST_CASES))]
         results, narrow = [], False
         for arguments in inputs:
             given = _copies(arguments)

@@ -69,6 +69,9 @@ def load_bank(folder: Traversable | Path | None = None, *, language: str | Langu
     10
     """
     if folder is not None:
+        require.instance("folder", folder, Traversable, Path)
+        if not folder.is_dir():
+            raise require.refusal("folder", str(folder), "a folder that is there")
         return _read(folder)
     spoken, every = languages.language(language), files(__package__).joinpath("questions")
     bank, own = _read(every.joinpath("en")), every.joinpath(spoken.name)

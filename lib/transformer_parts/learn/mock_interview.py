@@ -76,7 +76,7 @@ def draw(questions: Sequence[Question], count: int, *, seed: int | None = None) 
     8
     """
     count = require.integer("count", count, maximum=len(questions))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(None if seed is None else require.integer("seed", seed, minimum=0))
     by_topic: dict[str, list[Question]] = {}
     for index in rng.permutation(len(questions)):
         by_topic.setdefault(questions[index].topic, []).append(questions[index])
@@ -142,7 +142,7 @@ class MockInterview:
         date : str, optional; A date for the heading
         language : str or Language, optional; as `transformer_parts.language.language` takes it
         """
-        text = languages.language(language).text
+        text, date = languages.language(language).text, require.text("date", date)
         heading = _("Mock interview, {date}", date=date) if date else _("Mock interview")
         count = _(
             "{done} of {all} questions, {seconds:.0f} s each.",

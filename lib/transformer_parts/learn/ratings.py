@@ -73,6 +73,9 @@ class Ratings:
     """
 
     def __init__(self, path: Path | None = None, *, now: Callable[[], datetime] = _now):
+        if not isinstance(path, str | os.PathLike | None):
+            raise require.refusal("path", repr(path), "the path of a file")
+        require.instance("now", now, Callable)
         # A session may change its folder meanwhile.
         self.path = Path(os.path.abspath(default_path() if path is None else path))
         self.problem = ""

@@ -6,7 +6,6 @@ A branch F is attention or the feed-forward layer.  Each function takes F and it
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.maths import require

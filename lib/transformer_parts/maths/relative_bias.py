@@ -85,7 +85,7 @@ def t5_bias(
     table = require.array("table", table)
     require.ndim("table", table, 2)
     if len(table) < 2 or (require.boolean("bidirectional", bidirectional) and (len(table) < 4 or len(table) % 2)):
-        raise require.refusal("table", f"{len(table)} rows", "at least 2; with bidirectional at least 4, an even number")
+        raise require.refusal("table", f"{len(table)} rows", "at least 2, or with bidirectional an even number from 4")
     require.sizes(L=require.integer("L", L), S=L if S is None else require.integer("S", S), heads=table.shape[1])
     offset = relative_positions(L, S)
     buckets = t5_bucket(offset, bidirectional=bidirectional, num_buckets=len(table), max_distance=max_distance)

@@ -9,12 +9,13 @@ import inspect
 import math
 import re
 import types
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from numbers import Integral, Real
-from typing import get_args, get_origin
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from transformer_parts.maths import arguments
 
 _BOOLEANS = (bool, np.bool_)
 LARGEST_INTEGER = 2**63 - 1
@@ -35,7 +36,9 @@ def boolean(name: str, value: object) -> bool:
     return bool(value)
 
 
-def integer(name: str, value: object, *, minimum: int = 1, multiple_of: int = 1, maximum: int | None = LARGEST_INTEGER) -> int:
+def integer(
+    name: str, value: object, *, minimum: int = 1, multiple_of: int = 1, maximum: int | None = LARGEST_INTEGER
+) -> int:
     """Return `value` as an int from `minimum` to `maximum` (None: any) that is a multiple of `multiple_of`."""
     wanted = f"an integer of at least {minimum}"
     if maximum not in (None, LARGEST_INTEGER):
@@ -84,6 +87,13 @@ def one_of(name: str, value: object, choices: Collection[str]) -> str:
     """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         raise refusal(name, repr(value), "one of " + ", ".join(map(repr, choices)))
+    return value
+
+
+def text(name: str, value: object) -> str:
+    """Return `value` if it is a text."""
+    if not isinstance(value, str):
+        raise refusal(name, repr(value), "a text")
     return value
 
 
@@ -192,7 +202,7 @@ def function(name: str, value: object) -> None:
 
 
 def applied(name: str, function: Callable, x: NDArray) -> NDArray:
-    """Return function(x), finite and of the shape of `x`, for an elementwise `function` given as the argument `name`."""
+    """Return function(x), finite and of the shape of `x`, for an elementwise `function` given as argument `name`."""
     y = array(f"{name}'s result", function(x), min_ndim=0)
     shape(f"{name}'s result", y, x.shape, "that of its argument")
     return y
@@ -295,7 +305,10 @@ def door(function: Callable) -> Callable:
     refused on the way is blamed on the argument whose entries are furthest from 1, or on all numbers if none is far.
     """
     signature = inspect.signature(function)
-    wanted = {p.name: (_classes(p.annotation), _elements(p.annotation)) for p in signature.parameters.values()}
+    wanted = {
+        p.name: (arguments.classes(p.annotation), arguments.elements(p.annotation))
+        for p in signature.parameters.values()
+    }
     wanted = {name: classes for name, classes in wanted.items() if any(classes)}
 
     def run(positional, named):
@@ -315,7 +328,7 @@ def door(function: Callable) -> Callable:
             refused = str(error)
             if ": got " not in refused or signature.parameters.keys() & re.findall(r"\w+", refused.split(": got ")[0]):
                 raise
-        sizes = {name: _extremeness(value) for name, value in given.items()}
+        sizes = {name: arguments.extremeness(value) for name, value in given.items()}
         furthest = max(sizes, key=sizes.get)
         names = [furthest] if sizes[furthest] > 30 else [name for name in sizes if sizes[name] >= 0] or sizes
         raise ValueError(f"{', '.join(names)}: got what is refused as {refused}")
@@ -339,20 +352,6 @@ def instance(name: str, value: object, *classes: type) -> None:
         raise refusal(name, "keys that are no strings", "names as keys")
 
 
-def _classes(annotation: object) -> tuple[type, ...]:
-    """Return the classes to check an annotation by, none where each check is the function's own."""
-    if isinstance(annotation, types.UnionType):
-        parts = [_classes(part) or (part is type(None) and (part,)) for part in get_args(annotation)]
-        return sum(parts, ()) if all(parts) else ()
-    kind = get_origin(annotation) or annotation
-    ours = isinstance(kind, type) and kind.__module__.startswith("transformer_parts.")
-    return (kind,) if ours or kind in (Mapping, Sequence, Callable, np.random.Generator) else ()
-
-
-def _elements(annotation: object) -> tuple[type, ...]:
-    return _classes(get_args(annotation)[0]) if get_origin(annotation) is Sequence else ()
-
-
 def _shows_numbers(result: object) -> bool:
     """Return whether all numbers in a result, also those in tuples and mappings, are finite."""
     if isinstance(result, np.ndarray | np.generic | float):
@@ -361,17 +360,6 @@ def _shows_numbers(result: object) -> bool:
     if isinstance(result, Mapping):
         result = tuple(result.values())
     return not isinstance(result, tuple | list) or all(map(_shows_numbers, result))
-
-
-def _extremeness(value: object) -> float:
-    """Return how far the largest entry of numbers is from 1, in powers of ten; −1 for anything else."""
-    if isinstance(value, Mapping | tuple | list):
-        return max(map(_extremeness, value.values() if isinstance(value, Mapping) else value), default=-1.0)
-    try:
-        largest = float(np.abs(np.asarray(value, np.float64)).max(initial=0.0))
-    except (TypeError, ValueError, OverflowError):
-        return -1.0
-    return abs(math.log10(largest)) if 0 < largest < math.inf else math.inf if largest else 0.0
 
 
 def finite(results: tuple[NDArray, ...], **given: NDArray) -> tuple[NDArray, ...]:

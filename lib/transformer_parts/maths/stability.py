@@ -96,7 +96,8 @@ def logit_bound(head_dim: int, gain: float = 1.0) -> float:
     >>> logit_bound(64), logit_bound(64, gain=0.5)
     (8.0, 2.0)
     """
-    return require.number("gain", gain, minimum=0, maximum=1e100) ** 2 * math.sqrt(require.integer("head_dim", head_dim))
+    gain = require.number("gain", gain, minimum=0, maximum=1e100)
+    return gain**2 * math.sqrt(require.integer("head_dim", head_dim))
 
 
 class GrownAttention(NamedTuple):

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from transformer_parts.maths import require
+from transformer_parts.maths import require, rope
 from transformer_parts.maths.norms import rms_norm
 from transformer_parts.models.configs import LlamaSizes, llama_sizes
 from transformer_parts.models.fused_layer import FusedLayer
@@ -90,7 +90,9 @@ class SmolLM2:
         dict
             The tensors by name, in the order of `names`.  Layers after the last named one are not computed.
         """
-        names = list(names)
+        require.instance("names", names, Iterable)
+        names = names.ravel().tolist() if isinstance(names, np.ndarray) else names
+        names = [require.text("names", name) for name in names]
         wanted: dict[int, list[str]] = {}
         for name in names:
             found = _STEP.fullmatch(name)
@@ -136,6 +138,8 @@ def load_model(file: GGUFFile, *, layout: str = "interleaved") -> SmolLM2:
     -------
     SmolLM2; with every weight in float32, in layers that decode fast (`fused_layer`); the embedding is as in the file
     """
+    require.instance("file", file, GGUFFile)
+    require.one_of("layout", layout, rope.LAYOUTS)
     require.one_of("general.architecture", file.field("general.architecture"), ("llama",))
     sizes = llama_sizes(file)
     norms, d = ("attn_norm", "ffn_norm"), sizes.d_model

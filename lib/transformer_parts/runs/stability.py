@@ -151,7 +151,9 @@ def run(
     steps = STEPS if steps is None else require.integer("steps", steps, maximum=STEPS)
     every = require.integer("every", every)
     seed = require.integer("seed", seed, minimum=0)
+    require.instance("arm", arm, Arm)
     task = Task() if task is None else task
+    require.instance("task", task, Task)
     config, rng = task.config(arm), np.random.default_rng(seed)
     held_out = task.batch(np.random.default_rng(1000 + seed))
     weights = initial_weights(config, std=arm.std, residual_scaling=arm.residual_scaling, seed=seed, dtype=np.float32)

@@ -1,12 +1,9 @@
 """The KV cache: the buffer, decoding with it, and its classic bugs."""
 
 from transformer_parts.maths.cache.decoding import advance, layer_step, position_ids, stack_step
+from transformer_parts.maths.cache.fault_names import FAULTS, LONGER, Chunk, Fault
 from transformer_parts.maths.cache.faults import (
-    FAULTS,
-    LONGER,
-    Chunk,
     Decoding,
-    Fault,
     FaultyCache,
     Glance,
     decode,
