@@ -363,7 +363,7 @@ OF_A_FUNCTION: dict[str, Change] = {
     "gives NaN": lambda f: lambda *x: x[0] * math.nan,
     "gives a number": lambda f: lambda *x: 1.0,
     "gives less": lambda f: lambda *x: f(*x)[:1],
-    "gives complex": lambda f: lambda *x: f(*x) * 1j,
+    "gives complex": lambda f: lambda *x: np.asarray(f(*x)) * 1j,
 }
 OF_A_RECORD: dict[str, Change] = {
     "its class": type,

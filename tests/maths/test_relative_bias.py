@@ -323,7 +323,7 @@ def test_curve_is_the_logarithm(rng):
     [
         (lambda: t5_bucket([0.5]), "relative_position: got an array of float64, want integers"),
         (lambda: t5_bucket([True]), "relative_position: got an array of bool"),
-        (lambda: t5_bucket([1], num_buckets=31), "table: got 31 rows, want .* even"),
+        (lambda: t5_bucket([1], num_buckets=31), "num_buckets: got 31, want .* even"),
         (lambda: t5_bucket([1], num_buckets=2), "num_buckets: got 2"),
         (lambda: t5_bucket([1], num_buckets=1, bidirectional=False), "num_buckets: got 1"),
         (lambda: t5_bucket([1], max_distance=8), "max_distance: got 8, want an integer of at least 9"),

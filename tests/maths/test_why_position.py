@@ -238,7 +238,7 @@ def test_one_seed_gives_the_same_projections_to_every_scheme():
 def test_a_learned_table_ends(x):
     attend = layers("learned", max_positions=L + 3)
     attend(x, start=3)
-    with pytest.raises(ValueError, match=r"^positions: got "):
+    with pytest.raises(ValueError, match=r"^x, start: got .* positions: got 10, want 0 to 9"):
         attend(x, start=4)
 
 

@@ -173,7 +173,7 @@ def deepnorm_alpha_beta(n_layers: int) -> DeepNormFactors:
 def applied(name: str, part: Part, x: NDArray) -> NDArray:
     """Return what the function `part`, the argument `name`, makes of `x`: an array of the same shape."""
     require.function(name, part)
-    y = require.as_array(f"{name}'s result", part(x))
+    y = require.floating(f"{name}'s result", part(x), min_ndim=0)
     require.shape(f"{name}'s result", y, x.shape, "that of its argument")
     return y
 

@@ -24,6 +24,9 @@ __all__ = [
     "t5_curve",
 ]
 
+MOST_BUCKETS = 1024
+"""Of T5's buckets; their borders are roots of whole numbers with as many digits as there are buckets."""
+
 
 def relative_positions(L: int, S: int | None = None) -> NDArray[np.int64]:
     """Return key position minus query position, j − i, the last query aligned with the last key.
@@ -359,7 +362,8 @@ def t5_curve(
 def _one_direction(num_buckets: int, max_distance: int, bidirectional: bool) -> tuple[int, int, int]:
     """Return n, e and M: the buckets of one direction, the exact ones among them, and max_distance."""
     both = require.boolean("bidirectional", bidirectional)
-    n = require.integer("num_buckets", num_buckets, minimum=4 if both else 2, multiple_of=2 if both else 1)
+    least, step = (4, 2) if both else (2, 1)
+    n = require.integer("num_buckets", num_buckets, minimum=least, multiple_of=step, maximum=MOST_BUCKETS)
     n = n // 2 if both else n
     return n, n // 2, require.integer("max_distance", max_distance, minimum=n // 2 + 1)
 

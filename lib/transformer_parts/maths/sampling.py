@@ -89,6 +89,7 @@ def sample(
     """
     z = _logits(logits)
     top_k, top_p = _settings(top_k, top_p)
+    require.instance("rng", rng, np.random.Generator)
     if require.number("temperature", temperature, minimum=0) == 0:
         return int(z.argmax())
     probabilities = next_token_probabilities(z, temperature=temperature, top_k=top_k, top_p=top_p)

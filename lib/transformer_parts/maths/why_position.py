@@ -425,10 +425,12 @@ def _tokens(x: ArrayLike, order: ArrayLike) -> tuple[NDArray, NDArray[np.intp]]:
 
 
 def _outputs(function: Callable[[NDArray], NDArray], x: NDArray, order: NDArray) -> tuple[NDArray, NDArray]:
-    outputs = tuple(require.array("function's result", function(tokens)) for tokens in (x[..., order, :], x))
+    outputs = tuple(
+        require.array("function's result", function(tokens), min_ndim=0) for tokens in (x[..., order, :], x)
+    )
     for output in outputs:
         if output.ndim < 2 or output.shape[-2] != len(order):
             raise require.refusal(
-                "function", f"shape {output.shape}", f"(…, {len(order)}, Dv), a vector for each token"
+                "function", f"a result of shape {output.shape}", f"(…, {len(order)}, Dv), a vector for each token"
             )
     return outputs
