@@ -9,7 +9,7 @@ import inspect
 import math
 import re
 import types
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from numbers import Integral, Real
 
 import numpy as np
@@ -95,6 +95,12 @@ def text(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise refusal(name, repr(value), "a text")
     return value
+
+
+def members(name: str, value: Iterable) -> list:
+    """Return the members of a collection, an array or an iterator; a text is none."""
+    instance(name, value, Iterable)
+    return value.ravel().tolist() if isinstance(value, np.ndarray) else list(value)
 
 
 def array(name: str, value: ArrayLike, *, min_ndim: int = 1, finite: bool = True) -> NDArray:

@@ -16,6 +16,9 @@ from transformer_parts.maths import require
 #: The widest head whose frequencies are computed: many times the channels of any published model's whole layer.
 MAX_HEAD_DIM = 2**20
 
+LARGEST_ANGLE = 1e30
+"""In radians; far beyond 2⁵³, where float64 tells no angle from the next turn's."""
+
 LAYOUTS = ("interleaved", "split")
 
 # The split layout works on slices of this many bytes, so that its passes after the first read from cache.
@@ -258,8 +261,12 @@ def angles(positions: ArrayLike, inv_freq: ArrayLike) -> NDArray[np.float64]:
 
 def angles_of(positions: NDArray[np.float64], frequencies: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return `angles` of positions (…, L) and frequencies (P,) that have been checked."""
-    with np.errstate(over="ignore"):
-        return require.array("positions times inv_freq", positions[..., None] * frequencies)
+    with np.errstate(over="ignore", invalid="ignore"):
+        angles = positions[..., None] * frequencies
+        if not np.dot(angles.ravel(), angles.ravel()) < LARGEST_ANGLE**2:
+            largest = np.abs(angles).max()
+            raise require.refusal("positions times inv_freq", f"{largest:.3g}", f"at most {LARGEST_ANGLE:g} in all")
+    return angles
 
 
 def query_and_key(query: ArrayLike, key: ArrayLike) -> tuple[NDArray, NDArray]:

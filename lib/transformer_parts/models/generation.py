@@ -143,6 +143,7 @@ def generate(
     ------
     int; a token
     """
+    stop = [require.integer("stop", token, minimum=0) for token in require.members("stop", stop)]
     rng = np.random.default_rng(require.integer("seed", seed, minimum=0))
     for _ in range(require.integer("max_tokens", max_tokens)):
         token = sampling.sample(session.logits, rng, temperature=temperature, top_k=top_k, top_p=top_p)

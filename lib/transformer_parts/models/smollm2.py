@@ -90,9 +90,7 @@ class SmolLM2:
         dict
             The tensors by name, in the order of `names`.  Layers after the last named one are not computed.
         """
-        require.instance("names", names, Iterable)
-        names = names.ravel().tolist() if isinstance(names, np.ndarray) else names
-        names = [require.text("names", name) for name in names]
+        names = [require.text("names", name) for name in require.members("names", names)]
         wanted: dict[int, list[str]] = {}
         for name in names:
             found = _STEP.fullmatch(name)
