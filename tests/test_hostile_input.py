@@ -561,7 +561,7 @@ def pairs(door: Door, count: int) -> list[Case]:
 @pytest.mark.parametrize("name", [name for name, door in DOORS.items() if set(door.parameters()) - {"self"}])
 def test_hostile_arguments_are_refused_by_name(name, sample):
     door = DOORS[name]
-    cases = sample.of(singles(door), 40) + sample.of(pairs(door, 40), 8)
+    cases = sample.of(singles(door), 100) + sample.of(pairs(door, 40), 20)
     assert cases, "no call of it is known: add one to MORE"
     complaints = list(filter(None, (case.complaint() for case in cases)))
     assert not complaints, "\n".join([f"{len(complaints)} of {len(cases)} calls", *complaints[:20]])
