@@ -315,7 +315,7 @@ def fractions_in_bins(values: ArrayLike, edges: ArrayLike) -> NDArray[np.float64
     """
     values, edges = require.array("values", values), require.array("edges", edges)
     require.ndim("edges", edges, 1)
-    if len(edges) < 2 or (np.diff(edges) <= 0).any():
+    if len(edges) < 2 or (edges[1:] <= edges[:-1]).any():
         raise require.refusal("edges", f"{len(edges)} entries, not all rising", "at least two rising entries")
     bins = np.searchsorted(edges[1:-1], values.reshape(-1), side="right")
     return np.bincount(bins, minlength=len(edges) - 1) / values.size
