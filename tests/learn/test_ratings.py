@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_parts.learn import ratings
+from transformer_parts.learn import kept_file, ratings
 from transformer_parts.learn.interview_files import load_bank
 from transformer_parts.learn.ratings import RATINGS, Ratings
 
@@ -171,7 +171,7 @@ def test_a_stop_while_writing_leaves_the_old_file_whole_and_the_rating_holds(pat
     before = path.read_bytes()
     with monkeypatch.context() as patch:
         full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        patch.setattr(ratings.os, "fsync", lambda _: (_ for _ in ()).throw(full))
+        patch.setattr(kept_file.os, "fsync", lambda _: (_ for _ in ()).throw(full))
         kept.rate(IDS[1], "good")
     assert path.read_bytes() == before
     assert left_in(path.parent) == {path.name}
@@ -187,7 +187,7 @@ def test_an_interrupt_while_writing_leaves_the_old_file_whole(path, clock, monke
     kept = Ratings(path, now=clock)
     kept.rate(IDS[0], "good")
     before = path.read_bytes()
-    monkeypatch.setattr(ratings.os, "fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt()))
+    monkeypatch.setattr(kept_file.os, "fsync", lambda _: (_ for _ in ()).throw(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         kept.rate(IDS[1], "good")
     assert (path.read_bytes(), left_in(path.parent)) == (before, {path.name})
@@ -230,7 +230,7 @@ OTHERS = {
     "huge-version.json": b'{"version": 1e999, "cards": {}}',
     "thesis.tex": b"\\documentclass{article}",
     "picture.png": b"\x89PNG\r\n\x1a\n\x00",
-    "large.json": b" " * (ratings.MOST_BYTES + 1),
+    "large.json": b" " * (kept_file.MOST_BYTES + 1),
 }
 
 
@@ -356,9 +356,9 @@ def test_four_kernels_at_once_keep_all_ratings(path):
 
 
 def test_a_lock_that_is_not_given_back_stops_nothing(path, clock, monkeypatch):
-    monkeypatch.setattr(ratings, "PATIENCE", 0.05)
+    monkeypatch.setattr(kept_file, "PATIENCE", 0.05)
     path.parent.mkdir()
-    with ratings.FileLock(path.with_name(f".{path.name}.transformer-parts-lock")):
+    with kept_file.FileLock(path.with_name(f".{path.name}.transformer-parts-lock")):
         kept = rated(path, clock, 1)
         assert "another session" in kept.problem
     kept.rate(IDS[1], "good")
@@ -366,7 +366,7 @@ def test_a_lock_that_is_not_given_back_stops_nothing(path, clock, monkeypatch):
 
 
 def test_a_file_system_without_locks_keeps_ratings_all_the_same(path, clock, monkeypatch):
-    monkeypatch.setattr(ratings, "FileLock", lambda *_, **__: (_ for _ in ()).throw(NotImplementedError))
+    monkeypatch.setattr(kept_file, "FileLock", lambda *_, **__: (_ for _ in ()).throw(NotImplementedError))
     Ratings(path, now=clock).rate(IDS[0], "good")
     assert list(json.loads(path.read_text())["cards"]) == [IDS[0]]
 
@@ -380,7 +380,7 @@ def test_a_reader_who_has_the_file_open_on_windows_delays_a_rating_only(path, cl
             raise PermissionError
         replace(*names)
 
-    monkeypatch.setattr(ratings.os, "replace", refuses_twice)
+    monkeypatch.setattr(kept_file.os, "replace", refuses_twice)
     kept = Ratings(path, now=clock)
     kept.rate(IDS[0], "good")
     assert (len(tries), kept.problem) == (3, "")
