@@ -8,6 +8,7 @@ import numpy as np
 from transformer_parts.explore.interview.sheet import Sheet, bar
 from transformer_parts.explore.prose import html
 from transformer_parts.language import _, join
+from transformer_parts.learn import results
 from transformer_parts.learn.interview import Bank, Claim
 from transformer_parts.learn.interview_files import load_bank
 
@@ -33,6 +34,7 @@ class ClaimRound(Sheet):
         self.claims = tuple(claims[index] for index in np.random.default_rng(seed).permutation(len(claims)))
         self._place = 0
         self._right = self._tried = 0
+        self._kept = results.own()
         super().__init__(language=language)
         if self.claims:
             self._show()
@@ -74,11 +76,12 @@ class ClaimRound(Sheet):
             self._open = False
             self._tried += 1
             self._right += right
+            self._kept.record("claim", self.claim.id, right=right)
             tally = _("{right} of {tried} right", right=self._right, tried=self._tried)
             self.tally.value = f"<span>{escape(self.translate(tally))}</span>"
         self.settled.value = f"<section>{html(text)}{self.shown_in(self.claim.notebook)}</section>"
         verdict = _("The statement is **true**.") if holds else _("The statement is **false**.")
-        self.say(verdict, kind="right" if right else "wrong")
+        self.say(join(" ", [verdict, *filter(None, [self._kept.news()])]), kind="right" if right else "wrong")
         self.next.focus()
 
     def _go(self) -> None:

@@ -8,6 +8,7 @@ import ipywidgets as widgets
 from transformer_parts.explore.interview.sheet import Sheet, bar, shown
 from transformer_parts.explore.prose import html, line, notebook_link
 from transformer_parts.language import _, join
+from transformer_parts.learn import results
 from transformer_parts.learn.drills import DRILLS, Drill
 
 _HINTS = MappingProxyType(
@@ -40,6 +41,7 @@ class DrillSheet(Sheet):
     def __init__(self, seed: int | None = None, *, language: str | None = None):
         self._seed = seed
         self._right = self._tried = 0
+        self._kept = results.own()
         super().__init__(language=language)
         self._draw()
 
@@ -73,7 +75,7 @@ class DrillSheet(Sheet):
         return self.drill.value
 
     def _draw(self) -> None:
-        self.case = self.present.case(self._seed)
+        self.case, self._case_seed = self.present.case(self._seed), self._seed
         if self._seed is not None:
             self._seed += 1
         hints = [_HINTS[self.present.kind]]
@@ -110,9 +112,11 @@ class DrillSheet(Sheet):
             self._open = False
             self._tried += 1
             self._right += verdict.passed
+            self._kept.record("drill", self.present.name, right=verdict.passed, seed=self._case_seed)
             tally = _("{right} of {tried} right at the first try", right=self._right, tried=self._tried)
             self.tally.value = f"<span>{escape(self.translate(tally))}</span>"
-        self.say(verdict.message, kind="right" if verdict.passed else "wrong")
+        said = [verdict.message, *filter(None, [self._kept.news()])]
+        self.say(join(" ", said), kind="right" if verdict.passed else "wrong")
 
     def _toggle(self) -> None:
         visible = self.working.layout.display == "none"
