@@ -33,6 +33,9 @@ class Published:
     told: str = ""  # the number of parameters in the publication's words; "" where it gives none
     told_non_embedding: str = ""  # the same without embedding and head
     width_rule: WidthRule | None = None  # how d_ff was made, where that is published
+    activation: str = "silu"  # what acts in the feed-forward layer: "silu", "gelu" by erf, or "gelu_tanh"
+    rope_base: float | None = 10000.0  # of the release; None where positions are a learned table
+    rotary_dim: int | None = None  # the channels of a head that RoPE turns, where not all
 
 
 def _gpt2(d_model: int, n_layers: int, n_heads: int) -> DecoderConfig:
@@ -66,11 +69,15 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             config=_gpt2(768, 12, 12),
             source=_GPT2_SOURCE,
             told="117M",
+            activation="gelu_tanh",
+            rope_base=None,
         ),
         "GPT-2 XL": Published(
             config=_gpt2(1600, 48, 25),
             source=_GPT2_SOURCE,
             told="1542M",
+            activation="gelu_tanh",
+            rope_base=None,
         ),
         "Llama 1 7B": Published(
             config=_LLAMA_7B,
@@ -101,16 +108,18 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             source=_LLAMA_3_SOURCE,
             told="8B",
             width_rule=WidthRule(multiple_of=1024, multiplier=1.3),
+            rope_base=500000.0,
         ),
         "Llama 3 70B": Published(
             config=DecoderConfig(d_model=8192, n_layers=80, n_heads=64, n_kv_heads=8, d_ff=28672, vocab_size=128256),
             source=_LLAMA_3_SOURCE,
             told="70B",
             width_rule=WidthRule(multiple_of=4096, multiplier=1.3),
+            rope_base=500000.0,
         ),
         "Mistral 7B": Published(
             config=DecoderConfig(d_model=4096, n_layers=32, n_heads=32, n_kv_heads=8, d_ff=14336, vocab_size=32000),
-            source="arXiv:2310.06825, table 1",
+            source="arXiv:2310.06825, table 1; config.json of mistralai/Mistral-7B-v0.1",
             told="7B",
         ),
         "Phi-2": Published(
@@ -130,6 +139,8 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             ),
             source="config.json and model card of microsoft/phi-2",
             told="2.7B",
+            activation="gelu_tanh",
+            rotary_dim=32,
         ),
         "Qwen2.5 7B": Published(
             config=DecoderConfig(
@@ -144,6 +155,7 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             source="arXiv:2412.15115, table 1; config.json and model card of Qwen/Qwen2.5-7B",
             told="7.61B",
             told_non_embedding="6.53B",
+            rope_base=1000000.0,
         ),
         "Qwen3 8B": Published(
             config=DecoderConfig(
@@ -159,6 +171,7 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             source="arXiv:2505.09388, §2 and table 1; config.json and model card of Qwen/Qwen3-8B",
             told="8.2B",
             told_non_embedding="6.95B",
+            rope_base=1000000.0,
         ),
         "Gemma 2B": Published(
             config=DecoderConfig(
@@ -174,6 +187,7 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             source="arXiv:2403.08295, tables 1 and 2; github.com/google/gemma_pytorch, gemma/config.py",
             told="2B",
             told_non_embedding="1,981,884,416",
+            activation="gelu_tanh",
         ),
         "Gemma 2 2B": Published(
             config=DecoderConfig(
@@ -190,6 +204,7 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             source="arXiv:2408.00118, tables 1 and 2; config.json of google/gemma-2-2b",
             told="2.6B",
             told_non_embedding="2,024,517,888",
+            activation="gelu_tanh",
         ),
         "SmolLM2 135M": Published(
             config=DecoderConfig(
@@ -197,6 +212,7 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
             ),
             source="config.json of HuggingFaceTB/SmolLM2-135M; arXiv:2502.02737",
             told="135M",
+            rope_base=100000.0,
         ),
     }
 )
