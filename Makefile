@@ -11,7 +11,7 @@ START := notebooks/en/00_start_here.ipynb
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: help lab test test-everything test-fast test-lowest lock size oracles chromium model weights bench bench-browser bench-model \
-  notebooks stills goldens site page words excerpt lint clean
+  notebooks stills goldens site page handouts words excerpt lint clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## */make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -129,6 +129,9 @@ page: $(VENV)/.installed ## write one notebook as a single file: make page NAME=
 	@test -e "notebooks/en/$(NAME).ipynb" || { echo "NAME: got '$(NAME)', want a notebook: make page NAME=04_rope"; exit 1; }
 	$(BIN)/python tools/make_site.py --one-file --out pages notebooks/en/$(NAME).ipynb
 
+handouts: $(VENV)/.installed ## write handouts/: a page to print for each notebook, and one for everything
+	$(BIN)/python tools/make_handouts.py
+
 # `make words LANGUAGE=de` begins a language; without it the catalogues that exist are brought up to date.
 LOCALE := lib/transformer_parts/language/locale
 words: $(VENV)/.installed ## bring the catalogues of words up to date and compile them; LANGUAGE=de begins one
@@ -155,4 +158,4 @@ lint: $(VENV)/.installed ## format and check the code
 	$(BIN)/oxlint --deny-warnings lib/transformer_parts/explore/front
 
 clean: ## remove the virtual environment and everything generated
-	rm -rf $(VENV) $(LOWEST) site pages screenshots bench-results .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LOWEST) site pages handouts screenshots bench-results .pytest_cache .ruff_cache

@@ -6,8 +6,8 @@
 A page's styles, font and scripts are files beside it, so that the site works under the policy of `publish.folder`.
 With --one-file each page is a single file that has everything in it, and which that policy would not let work.
 
-Without names all notebooks of the language are built, and index.html.  A language without notebooks of its own gets
-those of notebooks/en, with the words of pages, explorers and sheets in the language.
+Without names all notebooks of the language are built, and index.html and the pages for a class.  A language without
+notebooks of its own gets those of notebooks/en, with the words of pages, explorers and sheets in the language.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from publish.folder import apart, write
 from publish.index import index
 from publish.notebook_page import MOST_BYTES, Link, links, page
 from publish.recorded_panel import Limits
+from publish.teaching import pages as pages_for_a_class
 
 from transformer_parts.language import available
 
@@ -88,6 +89,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"[{done}/{len(chosen)}] {line}", flush=True)
     if arguments.one_file:
         return
+    english = {path.stem: path for path in found if path.parent.name == "en"}
+    for stem, html in pages_for_a_class(english, language=arguments.language):
+        write(apart(html, stem), arguments.out)
     write(apart(index(every, language=arguments.language), "index"), arguments.out)
     print(f"{arguments.out / 'index.html'}  {time.perf_counter() - began:.0f} s in all")
 

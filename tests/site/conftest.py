@@ -13,6 +13,7 @@ from publish.folder import POLICY, apart, write
 from publish.index import index
 from publish.notebook_page import links
 from publish.recorded_panel import Limits
+from publish.teaching import pages as pages_for_a_class
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks" / "en").glob("*.ipynb"))
 LIMITS = Limits(values=5)
@@ -27,8 +28,11 @@ def built(tmp_path_factory) -> Callable[[str], Path]:
         file = out / f"{stem}.html"
         if stem == "index":
             write(apart(index(NOTEBOOKS), stem), out)
-        else:
+        elif stem in {path.stem for path in NOTEBOOKS}:
             build(next(path for path in NOTEBOOKS if path.stem == stem), pages, out, LIMITS)
+        elif not file.exists():
+            for name, html in pages_for_a_class({path.stem: path for path in NOTEBOOKS}):
+                write(apart(html, name), out)
         return file
 
     return cache(built)

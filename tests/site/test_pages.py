@@ -93,7 +93,7 @@ def test_the_swatches_of_a_table_keep_their_colours(page, open_page):
 
 
 def test_links_lead_to_pages_and_anchors_that_are_there(built, page):
-    names = {f"{path.stem}.html" for path in NOTEBOOKS} | {"index.html"}
+    names = {f"{path.stem}.html" for path in NOTEBOOKS} | {"index.html", "teaching.html"}
     for stem in (*BUILT, "index"):
         page.goto(built(stem).as_uri())
         addresses = page.locator("a").evaluate_all("nodes => nodes.map(node => node.getAttribute('href'))")

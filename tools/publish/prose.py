@@ -93,9 +93,11 @@ class _Renderer(IPythonRenderer):
         return f"<p>{text}</p>\n" if text.strip() else ""
 
     def block_code(self, text: str, info: str | None = None) -> str:
-        return code(text) if info == "python" else f"<pre><code>{escape(text)}</code></pre>\n"
+        return code(text) if info == "python" else f'<pre tabindex="0"><code>{escape(text)}</code></pre>\n'
 
     def table(self, text: str) -> str:
+        # A corner without words heads nothing.
+        text = re.sub(r"<th[^>]*></th>", "<td></td>", text)
         return f'<div class="wide" tabindex="0"><table>\n{text}</table></div>\n'
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
