@@ -9,6 +9,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
+from types import MappingProxyType
 
 import nbformat
 from notebooks import shown
@@ -17,10 +18,16 @@ from publish.notebook_page import PROJECT, environment, style, title_of, with_fo
 from publish.prose import Prose, picture
 from transformer_parts import language as languages
 from transformer_parts.explore.catalogue import PANELS
-from transformer_parts.models.architectures import Architecture, architectures
+from transformer_parts.language import _
+from transformer_parts.models.architectures import architectures
 
 CHOSEN = PROJECT / "docs" / "teaching" / "handouts.toml"
-_ARCHITECTURE = {field: field.replace("_", " ") for field in Architecture._fields}
+_HEADS = MappingProxyType(
+    {
+        "model": _("models"), "positions": _("positions"), "norm": _("norm"), "placement": _("placement"),
+        "feed_forward": _("feed-forward"), "qk_norm": _("QK-norm"), "kv_heads": _("kv heads, of query heads"),
+    }
+)  # fmt: skip
 
 
 def chosen(file: Path = CHOSEN) -> dict[str, dict]:
@@ -124,12 +131,12 @@ class Notebook:
         return panel and {"source": picture(PROJECT / panel.still), "alt": language.text(panel.alt)}
 
 
-def users(columns: Sequence[str]) -> str:
+def users(columns: Sequence[str], spoken: languages.Language) -> str:
     """Return a table of the published decoders, those that agree in the named parts on one row, as HTML."""
     found: dict[tuple[str, ...], list[str]] = {}
     for row in architectures():
         found.setdefault(tuple(getattr(row, column) for column in columns), []).append(row.model)
-    heads = "".join(f'<th scope="col">{escape(_ARCHITECTURE[column])}</th>' for column in (*columns, "model"))
+    heads = "".join(f'<th scope="col">{escape(spoken.text(_HEADS[column]))}</th>' for column in (*columns, "model"))
     rows = ("".join(f"<td>{escape(part) or '–'}</td>" for part in (*parts, ", ".join(models)))
             for parts, models in found.items())  # fmt: skip
     body = "".join(f"<tr>{row}</tr>" for row in rows)
@@ -168,7 +175,7 @@ def handout(path: Path, paths: Mapping[str, Path], *, language: str | None = Non
             still=notebook.still(spoken),
             worked="".join(map(notebook.worked, takes["worked"])),
             traps=[notebook.trap(name) for name in takes["traps"]],
-            users=notebook.tables(takes["users"]) if isinstance(takes["users"], str) else users(takes["users"]),
+            users=notebook.tables(takes["users"]) if isinstance(takes["users"], str) else users(takes["users"], spoken),
             also=takes.get("also", ""),
             stem=path.stem,
             style=style(),
@@ -185,7 +192,7 @@ def everything(paths: Mapping[str, Path], *, language: str | None = None) -> str
     ValueError
         If a cell that it takes is not there.
     """
-    takes = chosen()
+    takes, spoken = chosen(), languages.language(language)
     start = Notebook(next(path for stem, path in paths.items() if stem.startswith("00")))
     concepts = {stem: Notebook(paths[stem]) for stem in takes}
     entries = [
@@ -195,12 +202,12 @@ def everything(paths: Mapping[str, Path], *, language: str | None = None) -> str
         if ":" not in name  # another's formula is in its own place
     ]
     html = (
-        environment(languages.language(language))
+        environment(spoken)
         .get_template("everything.html")
         .render(
             summary=start.part("summary"),
             entries=entries,
-            users=users(["positions", "norm", "placement", "feed_forward"]),
+            users=users(["positions", "norm", "placement", "feed_forward"], spoken),
             suspects=concepts["15_stability"].tables("why-parts"),
             style=style(),
         )
