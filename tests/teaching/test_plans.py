@@ -18,7 +18,7 @@ from transformer_parts.learn.interview_files import load_bank
 PROJECT = Path(__file__).parents[2]
 PLANS = sorted((PROJECT / "docs" / "teaching" / "plans").glob("*.md"))
 PATHS = {path.stem: path for path in notebooks.notebooks() if not path.stem.startswith("00")}
-CLAIMS = {claim.id for claim in load_bank().claims}
+CLAIMS = {claim.id: claim for claim in load_bank().claims}
 HEADINGS = ["45 minutes", "90 minutes", "Questions for the room", "Exit quiz", "Homework", "Collect"]
 #: Numbers up to this are counts and turns of phrase; what a plan says of a notebook has more digits.
 SMALL = 12
@@ -100,8 +100,9 @@ def complaints(stem: str, text: str) -> Iterator[str]:
         yield "want three questions with what to expect and what settles it"
     quiz = re.findall(r"`([\w-]+)`", of["Exit quiz"])
     yield from (f"no claim {claim}" for claim in quiz if claim not in CLAIMS)
-    if not quiz:
-        yield "no claim in the exit quiz"
+    own = {claim.id for claim in CLAIMS.values() if claim.notebook == stem}
+    if not quiz or (own and not own & set(quiz)):
+        yield "no claim of the notebook in the exit quiz"
     yield from homework(stem, of["Homework"])
     shown = {name.casefold() for name in (*presets(stem), *controls(stem))}
     for minutes in (45, 90):
