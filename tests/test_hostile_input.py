@@ -48,6 +48,7 @@ from transformer_parts.learn.exercise import Exercise
 from transformer_parts.learn.interview_files import load_bank
 from transformer_parts.learn.mock_interview import MockInterview, draw
 from transformer_parts.learn.ratings import Ratings
+from transformer_parts.learn.results import Results
 from transformer_parts.maths import norm_placement
 from transformer_parts.maths.cache import faults
 from transformer_parts.maths.cross_entropy import cross_entropy_backward
@@ -78,6 +79,7 @@ with tempfile.TemporaryDirectory() as folder:
     session.feed([5, 6, 7], chunk=2)
     list(generate(session, 2, temperature=0.5, top_k=3, top_p=0.9, stop=(1,)))
     Ratings(Path(folder) / "ratings.json")
+    Results(Path(folder) / "results.json")
 Exercise("", np.negative, lambda rng: (rng.normal(size=2),), (), ()).check(np.negative, seed=1, cases=2)
 load_bank(language="en")
 interview = MockInterview(draw(load_bank().questions, 2, seed=1), 60.0)

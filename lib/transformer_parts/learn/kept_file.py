@@ -51,11 +51,8 @@ class KeptFile(ABC, Generic[Entry]):
     with the next that can.  A damaged file is moved aside under another name before the next is written; a folder, a
     device, or a file of another kind is left alone.
 
-    Parameters
-    ----------
-    path : Path
-        The file.  It is made with the first entry.  If it is a link, the file that it leads to is written.
-    now : function; returns the present time, with its zone
+    `path` is the file, which is made with the first entry; if it is a link, the file that it leads to is written.
+    `now` is a function that returns the present time, with its zone.
 
     Attributes
     ----------

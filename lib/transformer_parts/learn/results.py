@@ -74,22 +74,22 @@ class Results(KeptFile[Result]):
     def record(self, kind: str, name: str, *, right: bool, seed: int | None = None) -> None:
         """Keep how something was answered.
 
-        If the file cannot be written, it holds for this session, and `problem` says so.
-
-        Parameters
-        ----------
-        kind : {"exercise", "claim", "drill"}
-        name : str; ``"rope.ROTATE"``, the id of a claim, or the name of a drill
-        right : bool
-        seed : int, optional; of a drill's case, if it had one
+        `kind` is one of `KINDS`, `name` such as ``"rope.ROTATE"``, the id of a claim or the name of a drill, and
+        `seed` that of a drill's case, if it had one.  If the file cannot be written, the result holds for this
+        session, and `problem` says so.
 
         Raises
         ------
         ValueError
             If there is no such kind.
         """
-        key = f"{require.one_of('kind', kind, KINDS)} {name}"
-        event = (key, bool(right), None if seed is None else require.integer("seed", seed, minimum=0), self._now())
+        key = f"{require.one_of('kind', kind, KINDS)} {require.text('name', name)}"
+        event = (
+            key,
+            require.boolean("right", right),
+            None if seed is None else require.integer("seed", seed, minimum=0),
+            self._now(),
+        )
         self.keep(lambda: self._held.append(event))
 
     def of(self, kind: str) -> dict[str, Result]:
@@ -106,16 +106,11 @@ class Results(KeptFile[Result]):
     def export(self, path: str | os.PathLike, name: str = "") -> str:
         """Write all results into one file, for a teacher, and return what was written where.
 
-        Parameters
-        ----------
-        path : path; an earlier export there is replaced, any other file is left alone
-        name : str; whose results they are, as the reader wishes to be called
-
-        Raises
-        ------
-        ValueError
-            If there is another file at `path`, or no folder for it.
+        An earlier export at `path` is replaced; any other file is left alone and named in a ValueError.  `name` is
+        whose results they are, as the reader wishes to be called.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise require.refusal("path", repr(path), "the path of a file")
         path = Path(path).expanduser()
         if path.exists():
             try:
@@ -126,7 +121,12 @@ class Results(KeptFile[Result]):
         elif not path.absolute().parent.is_dir():
             raise require.refusal("path", repr(str(path)), "a file in a folder that is there")
         found = {section: self.of(kind) for kind, section in KINDS.items()}
-        content = {"format": FORMAT, "version": VERSION, "name": str(name), "made": self._now().isoformat()}
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": require.text("name", name),
+            "made": self._now().isoformat(),
+        }
         content |= {section: {key: _plain(result) for key, result in of.items()} for section, of in found.items()}
         write_whole(str(path.absolute()), json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         return _(

@@ -67,7 +67,8 @@ def architectures(models: Sequence[str] | None = None) -> tuple[Architecture, ..
     ['GPT-2 small', 'GPT-2 XL', 'Phi-2']
     """
     released = [name for name, entry in PUBLISHED.items() if entry.config.vocab_size]
-    return tuple(architecture(model) for model in (released if models is None else models))
+    named = released if models is None else require.members("models", models)
+    return tuple(architecture(require.one_of("models", model, PUBLISHED)) for model in named)
 
 
 def table(rows: Sequence[Architecture], columns: Sequence[str] = Architecture._fields) -> str:
@@ -79,7 +80,7 @@ def table(rows: Sequence[Architecture], columns: Sequence[str] = Architecture._f
     model                   norm
     Llama 1 7B, Llama 2 7B  RMSNorm
     """
-    columns = [require.one_of("columns", column, Architecture._fields) for column in columns]
+    columns = [require.one_of("columns", c, Architecture._fields) for c in require.members("columns", columns)]
     found: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         found.setdefault(tuple(getattr(row, c) for c in columns if c != "model"), []).append(row.model)
