@@ -13,16 +13,9 @@ def make(name):
     return next(found for found in catalogue.PANELS if found.__name__ == name)()
 """
 
-AHEAD = """
-{name}_ahead = make("{name}")
-{name}_ahead
-"""
-
-# Without its controls the front end has nothing to do.
-IMAGE = """
-panel = make("{name}")
-panel._front_end.controls = {}
-panel
+PANEL = """
+{name}_panel = make("{name}")
+{name}_panel
 """
 
 # The panel's picture as one makes it under `interact`: a new figure of pyplot's at each call, then `plt.show()`.
@@ -58,54 +51,43 @@ for control in panel.controls.values():
 VBox([*panel.controls.values(), canvas])
 """
 
-# No explorer at all: what the screen itself takes.  A handle that follows the mouse, and a square of another colour.
+# No explorer at all: what the screen itself takes.  A slider, and a square of another colour at each value.
 BARE = """
 from IPython.display import HTML
 
 HTML('''
-<div class="widget-slider">
-<span>bare</span> <canvas width="680" height="400" style="display: block"></canvas>
-<div class="noUi-base" style="width: 300px; height: 20px; background: silver">
-<div class="noUi-handle" style="width: 20px; height: 20px; background: black; touch-action: none"></div></div>
-</div>
+<div class="bare"><input type="range" data-control="bare" min="0" max="40" value="20">
+<canvas width="680" height="400" style="display: block"></canvas></div>
 <script>
-for (const slider of document.querySelectorAll(".widget-slider:has(> canvas)")) {
-    const [canvas, base] = [slider.querySelector("canvas"), slider.querySelector(".noUi-base")];
-    const handle = base.firstElementChild;
-    const follow = ({clientX}) => {
-        const key = Math.round((clientX - base.getBoundingClientRect().left) / 300 * 40);
-        if (handle.ariaValueNow === String(key)) return;
-        handle.setAttribute("aria-valuenow", key);
-        handle.style.transform = `translateX(${7 * key}px)`;
-        const context = canvas.getContext("2d");
+for (const bare of document.querySelectorAll(".bare")) {
+    const [input, canvas] = [bare.querySelector("input"), bare.querySelector("canvas")];
+    input.addEventListener("input", () => {
+        const key = Number(input.value), context = canvas.getContext("2d");
         context.fillStyle = `hsl(${9 * key} 50% 50%)`;
         context.fillRect(0, 0, 680, 400);
-        canvas.dispatchEvent(new CustomEvent("tp-paint", {bubbles: true, detail: {key, wanted: key}}));
-    };
-    handle.addEventListener("mousedown", () => document.addEventListener("mousemove", follow));
-    document.addEventListener("mouseup", () => document.removeEventListener("mousemove", follow));
+        canvas.dispatchEvent(new CustomEvent("tp-paint", {bubbles: true, detail: {key}}));
+    });
 }
 </script>
 ''')
 """
 
-CELLS = {"bare": BARE, "ahead": AHEAD, "image": IMAGE, "interact": INTERACT, "ipympl": IPYMPL}
+CELLS = {"bare": BARE, "panel": PANEL, "interact": INTERACT, "ipympl": IPYMPL}
 
-# Notes the inputs, the slider's changes, and when each picture below `root` was on the screen.  The browser says so of
-# images; for a canvas a letter is put on the page with each painting, and the browser says when that was presented.
+# Notes each value of the slider with its time, and when each picture below `root` was on the screen.  The browser says
+# so of images; for a canvas a letter is put on the page with each painting, and the browser says when that was
+# presented.
 WATCH = """
 ([root, slider]) => {
     if (!window.tpLog) {
         window.tpLog = {};
-        for (const kind of ["keydown", "mousemove"])
-            document.addEventListener(kind, event => tpLog.inputs.push(event.timeStamp), {capture: true});
         new PerformanceObserver(list => {
             for (const {element, url, identifier, renderTime} of list.getEntries()) {
                 if (identifier.startsWith("painting")) {
                     const painting = tpLog.paintings[identifier.split(" ")[1]];
                     if (painting) tpLog.shown.push({...painting, time: renderTime});
                 } else if (tpLog.root.contains(element) && tpLog.before.get(element) !== url) {
-                    tpLog.shown.push({time: renderTime, image: true});
+                    tpLog.shown.push({time: renderTime});
                 }
             }
         }).observe({type: "element"});
@@ -133,29 +115,42 @@ WATCH = """
     tpLog.observer = new MutationObserver(() => mark(root));
     tpLog.observer.observe(root, {subtree: true, childList: true});
     mark(root);
-    const handle = slider.querySelector(".noUi-handle");
-    tpLog.steps?.disconnect();
-    tpLog.steps = new MutationObserver(() => tpLog.changes.push(tpLog.inputs.at(-1)));
-    tpLog.steps.observe(handle, {attributeFilter: ["aria-valuenow"]});
     const before = new Map(Array.from(root.querySelectorAll("img"), image => [image, image.src]));
-    Object.assign(tpLog, {root, before, inputs: [], changes: [], shown: [], paintings: {}});
+    Object.assign(tpLog, {root, before, inputs: [], shown: [], paintings: {}});
 }
 """
 
-
-# The way of a hand: at each frame of the screen a mouse event, as the browser itself hands them on.  Those that
-# Playwright sends take two frames each.  Returns the events a second.
+# The way of a hand, from where the slider is to and fro over the whole of it: at each frame of the screen another value, as the browser itself
+# hands them on (events that Playwright sends take two frames each).  Of the browser's own sliders the value is set, as
+# no page can move a pointer; those of ipywidgets follow the events of a mouse.  Returns the values a second.
 DRAG = """
-([left, right, y, steps, seconds]) => new Promise(resolve => {
-    const start = performance.now();
+([slider, steps, seconds]) => new Promise(resolve => {
+    const own = slider.matches("input"), handle = slider.querySelector(".noUi-handle");
+    const box = (slider.querySelector(".noUi-base") ?? slider).getBoundingClientRect();
+    const y = box.top + box.height / 2;
+    const mouse = (type, clientX, target) => target.dispatchEvent(new MouseEvent(
+        type, {clientX, clientY: y, buttons: 1, bubbles: true, cancelable: true, view: window}));
+    const low = Number(slider.min ?? 0), high = Number(slider.max ?? 0);
+    const first = Math.round(own ? steps * (slider.value - low) / (high - low || 1) : steps / 2);
     let count = 0;
+    if (own) slider.dispatchEvent(new PointerEvent("pointerdown", {bubbles: true}));
+    const start = performance.now();
     const move = () => {
-        const elapsed = performance.now() - start;
-        if (elapsed > 1000 * seconds) return resolve(1000 * count / elapsed);
-        const turn = count++ % (2 * steps);
-        const clientX = Math.round(left + (right - left) * (turn <= steps ? turn : 2 * steps - turn) / steps);
-        const about = {clientX, clientY: y, buttons: 1, bubbles: true, cancelable: true, view: window};
-        (document.elementFromPoint(clientX, y) ?? document.body).dispatchEvent(new MouseEvent("mousemove", about));
+        const now = performance.now();
+        if (now - start > 1000 * seconds) {
+            if (!own) document.dispatchEvent(new MouseEvent("mouseup", {bubbles: true}));
+            return resolve({rate: 1000 * count / (now - start), start, stop: now});
+        }
+        const turn = (first + count++) % (2 * steps), part = (turn <= steps ? turn : 2 * steps - turn) / steps;
+        if (own) {
+            slider.value = low + part * (high - low);
+            tpLog.inputs.push([now, Number(slider.value)]);
+            slider.dispatchEvent(new Event("input", {bubbles: true}));
+        } else {
+            const x = Math.round(box.left + part * box.width);
+            tpLog.inputs.push([now, null]);
+            mouse("mousemove", x, document.elementFromPoint(x, y) ?? document.body);
+        }
         requestAnimationFrame(move);
     };
     requestAnimationFrame(move);

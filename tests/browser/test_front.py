@@ -4,8 +4,8 @@ import base64
 
 import numpy as np
 import pytest
-
 from transformer_parts.draw.pixel_runs import difference, packed
+
 from transformer_parts.explore.front_end import _joined
 
 pytestmark = pytest.mark.browser

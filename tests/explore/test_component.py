@@ -7,12 +7,12 @@ from types import MappingProxyType
 
 import ipywidgets as widgets
 import pytest
+from transformer_parts.explore.ahead import Ahead
 from visible_words import escaped
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.view import View
 from transformer_parts.explore import controls
-from transformer_parts.explore.ahead import Ahead
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.component import Picture
 from transformer_parts.explore.interview import SHEETS

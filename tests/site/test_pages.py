@@ -29,7 +29,15 @@ BUILT = ("00_start_here", "01_why_position", "04_rope", "17_interview")
 
 
 def pixels(page: Page, name: str) -> np.ndarray:
-    address = page.locator(f"[data-explorer={name}] canvas").evaluate("canvas => canvas.toDataURL()")
+    """Return a picture of the page, painted at the resolution at which it was recorded."""
+    address = page.locator(f"[data-explorer={name}] .tp-body").evaluate(
+        """({explorer}) => {
+            const {width, pixelRatio} = explorer.part.size;
+            explorer.painter.fit(width, pixelRatio);
+            explorer.paint();
+            return explorer.canvas.toDataURL();
+        }"""
+    )
     return np.asarray(Image.open(io.BytesIO(base64.b64decode(address.split(",")[1]))).convert("RGB"), int)
 
 
@@ -159,7 +167,7 @@ def test_a_control_changes_picture_and_table_to_those_of_the_panel(page, open_pa
         if node.evaluate("node => node.type") == "range":
             node.press("End")
             label = node.get_attribute("aria-valuetext")
-            expect(explorer.locator(f".control:has([data-control={control}]) .value")).to_have_text(label)
+            expect(explorer.locator(f".tp-control:has([data-control={control}]) .tp-value")).to_have_text(label)
             value = dict(options(widget))[label]
         elif node.evaluate("node => node.type") == "checkbox":
             node.click()
@@ -209,49 +217,55 @@ def test_a_drag_by_mouse_and_the_play_button_move_the_picture(page, open_page):
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] - 4, box["y"] + box["height"] / 2, steps=8)
     page.mouse.up()
-    expect(explorer.locator(".control:has([data-control=shift]) .value")).to_have_text("64")
+    expect(explorer.locator(".tp-control:has([data-control=shift]) .tp-value")).to_have_text("64")
     page.wait_for_timeout(50)
     assert apart(before, pixels(page, "plane")) > 1
-    play = explorer.get_by_role("button", name="Play move both by")
+    slider.press("Home")
+    page.wait_for_timeout(300)
     page.evaluate(
         """() => {
-            const explorer = document.querySelector("[data-explorer=plane]");
-            const slider = explorer.querySelector("[data-control=shift]");
-            const value = explorer.querySelector(".control:has([data-control=shift]) .value");
-            window.steps = [];
+            const {explorer} = document.querySelector("[data-explorer=plane] .tp-body");
+            const value = explorer.controls.shift.value;
             window.played = [];
-            const own = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value");
-            const set = function (to) { window.steps.push(Number(to)); own.set.call(this, to); };
-            Object.defineProperty(slider, "value", {get: own.get, set});
-            const note = () => window.played.push([value.textContent, explorer.querySelector("td").textContent]);
-            new MutationObserver(note).observe(value, {childList: true, characterData: true, subtree: true});
+            explorer.whole.addEventListener("tp-paint", ({detail: {key}}) =>
+                window.played.push([key, value.textContent, explorer.body.querySelector("td").textContent]));
         }"""
     )
+    play = explorer.get_by_role("button", name="Play: move both by")
+    pause = explorer.get_by_role("button", name="Pause: move both by")
     play.press("Enter")
-    expect(play).to_have_attribute("aria-pressed", "true")
-    expect(play).to_have_attribute("aria-pressed", "false", timeout=10_000)
-    expect(explorer.locator(".control:has([data-control=shift]) .value")).to_have_text("64")
-    assert page.evaluate("() => window.steps") == [*range(int(slider.get_attribute("max")) + 1)]
-    # One more is a quarter turn: the table goes through four states, whatever part of them a busy machine shows.
-    assert len({cell for _, cell in page.evaluate("() => window.played")}) > 2
+    expect(pause).to_be_visible()
+    expect(play).to_be_visible(timeout=20_000)
+    expect(explorer.locator(".tp-control:has([data-control=shift]) .tp-value")).to_have_text("64")
+    # Each value once and none left out, and beside each the table of that value.
+    played = list(dict.fromkeys(map(tuple, page.evaluate("() => window.played"))))
+    panel = dict(explorers("04_rope"))["plane"]()
+    values = dict(options(panel.controls["shift"]))
+    assert [key for key, _value, _number in played] == list(range(1, len(played) + 1))
+    for _key, value, number in played:
+        panel.put({"shift": values[value]})
+        assert number == panel.rows(panel.compute(**panel.state))[0].value
 
 
 def test_numbers_are_announced_at_rest_only(page, open_page):
     open_page("04_rope")
     explorer = page.locator("[data-explorer=plane]")
     said = explorer.get_by_role("status")
+    page.wait_for_timeout(700)
     expect(said).to_have_text("")
     page.evaluate(
         """() => {
-            window.told = 0;
-            const said = document.querySelector("[data-explorer=plane] .said");
-            new MutationObserver(() => (window.told += 1)).observe(said, {childList: true});
+            window.spoken = 0;
+            const said = document.querySelector("[data-explorer=plane] .tp-spoken");
+            new MutationObserver(() => (window.spoken += 1)).observe(said, {childList: true});
         }"""
     )
     for key in ("End", "Home", "ArrowRight", "PageUp", "End"):
         explorer.locator("[data-control=m]").press(key)
-    expect(said).to_contain_text("inner product before the turn")
-    assert page.evaluate("() => window.told") == 1
+    expect(said).to_contain_text("query turned")
+    # What did not change is not said.
+    expect(said).not_to_contain_text("before the turn")
+    assert page.evaluate("() => window.spoken") == 1
     assert explorer.locator("[data-control=m]").evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
 
 

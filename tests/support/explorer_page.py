@@ -4,6 +4,7 @@ import base64
 import hashlib
 import io
 import itertools
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,51 +23,56 @@ from playwright.sync_api import Locator, Page
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.ranges import places as places_of
+from transformer_parts.explore.shots import Shot, Shots
 
 PROJECT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = PROJECT / "screenshots"
+#: Width of the handle of a slider, in pixels.
+THUMB = 16
 
-# The digest of an image's bytes; null if another picture takes its place meanwhile.
-DIGEST = """
-async image => {
-    try {
-        await image.decode();
-        const bytes = await (await fetch(image.src)).arrayBuffer();
-        const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-        return Array.from(digest, byte => byte.toString(16).padStart(2, "0")).join("");
-    } catch {
-        return null;
-    }
-}
-"""
-
-# Notes each picture that the page is given, each frame of the front end with the numbers beside it, each pointer event,
-# and the heights that the picture has.
+# Notes each frame that the page paints with the numbers beside it, each pointer event, and the heights of the picture.
 RECORD = """
-([image, digestSource]) => {
-    const digest = eval(digestSource);
-    const log = window.tpRecord = {frames: [], paints: [], pointer: [], heights: [], running: true};
-    const panel = image.closest(".tp-panel");
-    panel.addEventListener("tp-paint", ({detail}) => {
-        const numbers = Array.from(panel.querySelectorAll(".tp-readout td"), cell => cell.innerText);
-        log.paints.push({...detail, numbers});
+(whole) => {
+    const {explorer} = whole, log = window.tpRecord = {paints: [], pointer: [], heights: [], running: true};
+    whole.addEventListener("tp-paint", ({detail}) => {
+        const numbers = Array.from(explorer.body.querySelectorAll("td"), cell => cell.innerText);
+        log.paints.push({...detail, numbers, drawn: JSON.stringify(explorer.drawn)});
     });
     document.addEventListener("pointermove", event => log.pointer.push(event.timeStamp), {capture: true});
-    log.observer = new MutationObserver(() => {
-        const frame = {time: performance.now(), digest: null};
-        log.frames.push(frame);
-        digest(image).then(text => (frame.digest = text));
-    });
-    log.observer.observe(image, {attributes: true, attributeFilter: ["src"]});
     const look = () => {
-        log.heights.push(image.getBoundingClientRect().height);
+        log.heights.push(explorer.canvas.getBoundingClientRect().height);
         if (log.running) requestAnimationFrame(look);
     };
     look();
 }
 """
 
-STOP = "() => { tpRecord.running = false; tpRecord.observer.disconnect(); return tpRecord; }"
+STOP = "() => { tpRecord.running = false; return tpRecord; }"
+
+
+def digest(drawn: object) -> str:
+    """Return the digest of what a frame draws, with everything that it refers to."""
+    return hashlib.sha256(json.dumps(_plain(drawn)).encode()).hexdigest()
+
+
+def _plain(thing: object) -> object:
+    """Return a thing as a page gives it: lists for tuples, and no fractions of whole numbers."""
+    if isinstance(thing, list | tuple):
+        return [_plain(part) for part in thing]
+    return int(thing) if isinstance(thing, float) and thing == int(thing) else thing
+
+
+def drawn(shots: Shots, shot: Shot) -> list:
+    """Return what a frame of a panel draws, with everything that it refers to."""
+    things = shots.things()
+
+    def mark(outline: int, style: object, *places: int) -> list:
+        if outline < 0:
+            return [things["images"][style], *places]
+        *look, clip = things["styles"][style]
+        return [things["paths"][outline], [*look, things["paths"][clip] if clip >= 0 else None], *places]
+
+    return [[[mark(*one) for one in things["parts"][part]] for part in parts] for parts in shot.frame]
 
 
 @dataclass(frozen=True)
@@ -114,24 +120,11 @@ class ExplorerOnPage:
     def __init__(self, page: Page, place: Place, twin: Panel):
         self.page, self.place, self.twin = page, place, twin
         self.panel = lab.cell(page, place.cell).locator(".tp-panel")
-        self.picture = self.panel.locator("img.widget-image")
-        self.table = self.panel.locator("table.tp-readout")
+        self.whole = self.panel.locator(".tp-front .tp-body")
+        self.picture = self.whole.locator("canvas")
+        self.table = self.whole.locator("table.tp-readout")
         self.status = self.panel.locator(".tp-status")
-        self.canvas = self.panel.locator(".tp-front canvas")
-        self.spoken = self.panel.locator(".tp-front [role=status]")
-
-    def log_frames(self, control: str) -> None:
-        """Have the kernel note, from now on, at which value of a slider it sent each picture: see `sent_frames`."""
-        self.tell(
-            "import hashlib\n_sent_frames = {}\n"
-            "def _note(change):\n"
-            f"    _sent_frames[hashlib.sha256(change.new).hexdigest()] = {{panel}}.state[{control!r}]\n"
-            "{panel}.picture.observe(_note, 'value')"
-        )
-
-    def sent_frames(self) -> dict[str, object]:
-        """Return the digests of the pictures that the kernel sent, with the slider's value in each."""
-        return self.ask("_sent_frames", "{panel}.picture.unobserve(_note, 'value')".replace("{panel}", self.place.name))
+        self.spoken = self.whole.locator(".tp-spoken")
 
     def tell(self, code: str) -> None:
         """Run code in the kernel; ``{panel}`` in it is the name of this panel."""
@@ -142,12 +135,8 @@ class ExplorerOnPage:
         return lab.kernel(self.page, code, expression.replace("{panel}", self.place.name))
 
     def slider(self, control: str) -> Locator:
-        """Return the slider of a control, by its name in Python."""
-        label = self.page.get_by_text(self.twin.controls[control].description, exact=True)
-        return self.panel.locator(".widget-slider").filter(has=label)
-
-    def handle(self, control: str) -> Locator:
-        return self.slider(control).locator(".noUi-handle")
+        """Return the input of a control, by its name in Python."""
+        return self.whole.locator(f"[data-control={control}]")
 
     def values(self, control: str) -> list:
         """Return all values of a slider, from left to right."""
@@ -194,7 +183,7 @@ class ExplorerOnPage:
 
     def twin_picture(self) -> str:
         """Return the digest of the twin's picture."""
-        return hashlib.sha256(self.twin.frame()).hexdigest()
+        return digest(drawn(self.twin.shots, self.twin.shots.shot(self.twin.compute(**self.twin.state))))
 
     def twin_numbers(self) -> list[str]:
         """Return the values in the twin's table."""
@@ -213,35 +202,35 @@ class ExplorerOnPage:
 
         return next(filter(changes, names))
 
-    def shown(self) -> str | None:
-        """Return the digest of the picture on the page, None while it changes."""
-        return self.picture.evaluate(DIGEST)
+    def shown(self) -> str:
+        """Return the digest of the picture on the page."""
+        return digest(json.loads(self.whole.evaluate("whole => JSON.stringify(whole.explorer.drawn)")))
 
     def settle(self, seconds: float = 20) -> None:
-        """Wait until picture and table are those of the kernel's state, computed anew there."""
-        code = "import hashlib; from transformer_parts.explore import readout"
-        expression = (
-            "[hashlib.sha256({panel}.frame()).hexdigest(),"
-            " readout.table({panel}.rows({panel}.compute(**{panel}.state)))]"
-        )
+        """Wait until the page is at rest, and picture and table are those of the kernel's state."""
         deadline = time.monotonic() + seconds
         while True:
-            picture, table = self.ask(expression, code)
-            seen = self.shown(), self.table.evaluate("table => table.innerHTML")
-            # Both as the browser writes HTML.
-            table = self.page.evaluate(
-                "html => { const box = document.createElement('div'); box.innerHTML = html;"
-                " return box.firstChild.innerHTML; }",
-                table,
-            )
-            if seen == (picture, table) and not self.canvas.is_visible():
+            resting = self.whole.get_attribute("data-state") in ("idle", "near")
+            state = self.ask("[control.index if hasattr(control, 'index') else control.value"
+                             " for control in {panel}.controls.values()]")  # fmt: skip
+            self._bring_twin(state)
+            wrong = [name for name, seen, wanted in (
+                ("picture", self.shown(), self.twin_picture()), ("table", self.numbers(), self.twin_numbers()),
+            ) if seen != wanted]  # fmt: skip
+            if resting and not wrong:
                 return
             if time.monotonic() > deadline:
-                if seen == (picture, table):
-                    raise TimeoutError("the front end still covers the kernel's picture")
-                wrong = "picture" if seen[0] != picture else f"table than {table}"
-                raise TimeoutError(f"the page shows another {wrong} than the kernel's state gives")
+                raise TimeoutError(f"the page is not at rest, or shows another {wrong} than the kernel's state gives")
             self.page.wait_for_timeout(50)
+
+    def _bring_twin(self, places: Sequence[int]) -> None:
+        """Bring the twin's controls to the places of the kernel's."""
+        values = {
+            name: places_of(control)[place] if hasattr(control, "index") else place
+            for (name, control), place in zip(self.twin.controls.items(), places, strict=True)
+        }
+        if self.twin.state != values:
+            self.twin.put(values)
 
     def reach(self, control: str, value: object, seconds: float = 20) -> None:
         """Wait until a control has a value in the kernel, and the page shows what belongs to it."""
@@ -259,10 +248,10 @@ class ExplorerOnPage:
     def warm_up(self, control: str) -> None:
         """Bring the pointer to a slider and wait until the frames of its range are drawn."""
         self.slider(control).scroll_into_view_if_needed()
-        self.handle(control).hover()
-        self.page.wait_for_timeout(300)
+        self.slider(control).hover()
+        self.page.wait_for_timeout(400)
         deadline = time.monotonic() + 30
-        while self.ask("{panel}._ahead._thread is not None"):
+        while self.ask("{panel}._frames._thread is not None"):
             if time.monotonic() > deadline:
                 raise TimeoutError("the range is not drawn")
             self.page.wait_for_timeout(50)
@@ -275,23 +264,24 @@ class ExplorerOnPage:
     @contextmanager
     def grabbed(self, control: str) -> Iterator[Callable[[Sequence[float], float], None]]:
         """Take the handle of a slider with the mouse; yield what leads it along a way; let go at the end."""
-        self.slider(control).scroll_into_view_if_needed()
-        bar, grip = self.slider(control).locator(".noUi-base").bounding_box(), self.handle(control).bounding_box()
-        height = grip["y"] + grip["height"] / 2
+        slider = self.slider(control)
+        slider.scroll_into_view_if_needed()
+        box = slider.bounding_box()
+        start = slider.evaluate("input => (input.value - input.min) / (input.max - input.min || 1)")
 
         def move(way: Sequence[float], pause: float = 0) -> None:
             for part in way:
-                self.page.mouse.move(bar["x"] + part * bar["width"], height)
+                self.page.mouse.move(box["x"] + THUMB / 2 + part * (box["width"] - THUMB), box["y"] + box["height"] / 2)
                 self.page.wait_for_timeout(pause)
 
-        self.page.mouse.move(grip["x"] + grip["width"] / 2, height)
+        move([start])
         self.page.mouse.down()
         yield move
         self.page.mouse.up()
 
     def record(self) -> None:
         """Begin to note pictures, pointer events and the height of the picture."""
-        self.page.evaluate(RECORD, [self.picture.element_handle(), DIGEST])
+        self.whole.evaluate(RECORD)
 
     def recorded(self) -> dict:
         """End the notes and return them."""
@@ -325,7 +315,7 @@ class ExplorerOnPage:
 
     def press(self, label: str) -> None:
         """Press a button of the panel by the keyboard."""
-        self.panel.get_by_role("button", name=label, exact=True).press("Enter")
+        self.whole.get_by_role("button", name=label, exact=True).press("Enter")
 
     def select_cell(self) -> None:
         """Put the keyboard's focus on the cell, as after a move to it by arrow keys."""

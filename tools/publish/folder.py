@@ -8,8 +8,6 @@ import re
 from html import unescape
 from pathlib import Path
 
-from publish.notebook_page import FRONT
-
 POLICY = "default-src 'self'; img-src 'self' data:"
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 _FONT = re.compile(r"url\(data:font/woff;base64,([^)]+)\)")
@@ -21,7 +19,7 @@ _ATTRIBUTE = re.compile(r' style="([^"]*)"')
 def apart(html: str, stem: str) -> dict[str, bytes]:
     """Return the files of a page, by their paths in the folder of the site.
 
-    Scripts become plain ones that wait for the page, because a page that is opened from a file may load no modules.
+    Modules become plain scripts that wait for the page, because a page that is opened from a file may load no modules.
     """
     files: dict[str, bytes] = {}
     rules: dict[str, int] = {}
@@ -36,10 +34,8 @@ def apart(html: str, stem: str) -> dict[str, bytes]:
         kind, name, source = found[1], found[2], found[3]
         if kind == "text/plain":
             return f'<template id="{name}">{source}</template>\n'
-        if kind == "importmap":
-            return ""
-        path = f"scripts/{_name_of(source)}.js"
-        files[path] = _plain(source).encode()
+        path = f"scripts/{name or 'contents'}.js"
+        files[path] = f"(() => {{\n{source}\n}})();\n".encode()
         return f'<script defer src="{path}"></script>\n'
 
     css = _STYLE.search(html)[1]
@@ -61,20 +57,3 @@ def write(files: dict[str, bytes], out: Path) -> None:
     for path, content in files.items():
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_bytes(content)
-
-
-def _name_of(source: str) -> str:
-    """Return the name of a script of the pages: that of the front end's file it is, or of the page's own one."""
-    names = ("page", "predictions", "sheets")
-    own = [name for name in names if (FRONT / f"{name}.js").read_text("utf-8").strip() == source.strip()]
-    return own[0] if own else "contents"
-
-
-def _plain(source: str) -> str:
-    """Return a module as a plain script, with what it imports."""
-
-    def imported(found: re.Match) -> str:
-        return (FRONT / found[1]).read_text("utf-8").replace("\nexport ", "\n")
-
-    whole = re.sub(r'^import .* from "./([^"]+)";$', imported, source, flags=re.MULTILINE)
-    return f"(() => {{\n{whole}\n}})();\n"

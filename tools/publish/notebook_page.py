@@ -3,7 +3,7 @@
 import base64
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from html import escape, unescape
@@ -20,15 +20,16 @@ from notebooks import ANSWERS, shown
 from publish.interview_sheet import sheet
 from publish.prediction import Asked, asked
 from publish.prose import Prose, code, picture
-from publish.recorded_panel import Limits, RecordedPanel, options
+from publish.recorded_panel import Limits, RecordedPanel
 from transformer_parts import language as languages
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
+from transformer_parts.explore.front_end import PAGE, joined
 from transformer_parts.explore.live_run import LiveRun
 from transformer_parts.explore.prediction import Prediction
 from transformer_parts.language import PSEUDO, Language, Message
 
 PROJECT = Path(__file__).resolve().parents[2]
-FRONT = PROJECT / "lib" / "transformer_parts" / "explore" / "front"
+EXPLORERS = PROJECT / "lib" / "transformer_parts" / "explore" / "style.css"
 _HERE = Path(__file__).parent
 #: Most bytes of a page.
 MOST_BYTES = 10_000_000
@@ -127,8 +128,7 @@ def page(
             previous=links[at - 1] if at else None,
             following=links[at + 1] if at + 1 < len(links) else None,
             packs={name: explorer.pack.decode() for name, explorer in explorers.items()},
-            modules={name: _module(name) for name in ("drawing.js",)} if explorers else {},
-            scripts=_scripts({block["kind"] for block in blocks}),
+            scripts=scripts({block["kind"] for block in blocks}),
             style=style(),
             font=None,
         )
@@ -137,8 +137,8 @@ def page(
 
 
 def style() -> str:
-    """Return the style of all pages."""
-    return (_HERE / "templates" / "style.css").read_text("utf-8")
+    """Return the style of all pages: that of explorers in notebooks, and the pages' own."""
+    return EXPLORERS.read_text("utf-8") + (_HERE / "templates" / "style.css").read_text("utf-8")
 
 
 def with_font(html: str) -> str:
@@ -168,36 +168,21 @@ def _font(letters: frozenset[str]) -> str:
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-def _module(name: str) -> str:
-    source = (FRONT / name).read_bytes()
-    return "data:text/javascript;base64," + base64.b64encode(source).decode()
-
-
 def _explorer(name: str, explorer: RecordedPanel) -> dict:
-    panel, start = explorer.panel, explorer.starts[0]
+    panel = explorer.panel
     panel.reset()
-    controls = []
-    for key, control in panel.controls.items():
-        moved = start.ranges.get(key)
-        kind = "range" if "Slider" in type(control).__name__ else "box" if not hasattr(control, "options") else "menu"
-        controls.append(
-            {
-                "name": key, "label": control.description, "kind": kind, "value": start.labels[key], "range": moved,
-                "widest": max(len(label) for label, _ in options(control)), "plays": key == panel.play,
-            }
-        )  # fmt: skip
     return {
         "name": name, "alt": panel.translate(panel.alt), "size": panel.view.size,
-        "still": picture(PROJECT / panel.still), "controls": controls, "table": explorer.table(),
-        "presets": [panel.translate(label) for label in explorer.settings],
-        "thinned": explorer.thinned, "interval": panel.play_interval,
+        "still": picture(PROJECT / panel.still), "table": panel.numbers(panel.shown, announced=False),
+        "thinned": explorer.thinned,
     }  # fmt: skip
 
 
-def _scripts(kinds: set[str]) -> list[str]:
-    """Return the scripts that a page with these kinds of blocks needs."""
-    needed = {"explorer": "page.js", "sheet": "sheets.js", "prediction": "predictions.js"}
-    return [(FRONT / name).read_text("utf-8") for kind, name in needed.items() if kind in kinds]
+def scripts(kinds: Set[str]) -> dict[str, str]:
+    """Return the scripts that a page with these kinds of blocks needs, by their names."""
+    needed = {"explorer": ("page", PAGE), "sheet": ("sheets", ("sheets.js",)),
+              "prediction": ("predictions", ("predictions.js",))}  # fmt: skip
+    return {name: joined(*modules) for kind, (name, modules) in needed.items() if kind in kinds}
 
 
 def _live(run: LiveRun) -> dict:

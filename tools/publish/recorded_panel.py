@@ -5,8 +5,6 @@ are those of its own view and rows.  Nothing is computed here.
 """
 
 import base64
-import json
-import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,8 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from ipywidgets import Checkbox, Widget
 
-from transformer_parts.draw.recording import Numbered, Recording
+from transformer_parts.draw.recording import Numbered
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.ranges import described
+from transformer_parts.explore.shots import Shots, as_text
 from transformer_parts.language import _
 
 #: Most values of one control, in rounds: each round adds values between those of the one before.
@@ -48,12 +48,32 @@ class RecordedRange:
 
 @dataclass
 class Start:
-    """A setting from which each control can be moved: that of the beginning, or a preset."""
+    """A setting from which each control can be moved: that of the beginning, or a preset.
+
+    `controls` describes them (see `ranges.described`), `labels` has the text of each one's value.
+    """
 
     label: str
     shot: int
     labels: dict[str, str]
+    controls: list[dict[str, object]]
     ranges: dict[str, RecordedRange]
+
+    def content(self) -> dict[str, object]:
+        """Return what the page's script reads: values by their places, others by their labels."""
+        places = {name: {label: at for at, label in enumerate(found.labels)} for name, found in self.ranges.items()}
+        at = {name: places[name][label] if name in places else 0 for name, label in self.labels.items()}
+        ranges = {
+            name: {
+                "shots": found.shots,
+                "moved": [
+                    {other: places.get(other, {}).get(label, label) for other, label in moved.items()}
+                    for moved in found.moved
+                ],
+            }
+            for name, found in self.ranges.items()
+        }
+        return {"shot": self.shot, "at": at, "controls": self.controls, "ranges": ranges}
 
 
 def options(control: Widget) -> list[tuple[str, object]]:
@@ -100,8 +120,8 @@ class RecordedPanel:
 
     def __init__(self, panel: Panel, limits: Limits | None = None):
         self.panel, self.limits = panel, limits or Limits()
-        self._recording = Recording(panel.make_view())
-        self._rows, self._shots = Numbered(), Numbered()
+        self._pictures = Shots(panel.make_view(), panel.numbers)
+        self._shots = Numbered()
         self._of_state: dict[tuple, int] = {}
         self.settings = {_("Reset"): panel.state} | {label: self._state_of(label) for label in panel.presets}
         self.pack, self.starts = b"", []
@@ -136,10 +156,6 @@ class RecordedPanel:
         """How many different frames with their tables there are."""
         return len(self._shots)
 
-    def table(self, start: int = 0) -> str:
-        """Return the table of a setting."""
-        return "".join(list(self._rows)[row] for row in list(self._shots)[self.starts[start].shot][1])
-
     def _state_of(self, label: str) -> dict[str, object]:
         self.panel.reset()
         self.panel.put(self.panel.presets[label])
@@ -148,8 +164,14 @@ class RecordedPanel:
     def _start(self, label: str, state: dict[str, object], most: int) -> Start:
         self._set(state)
         shot, labels = self._shot(), self._labels()
+        controls = [described(name, control) for name, control in self.panel.controls.items()]
         ranges = {name: found for name in state if (found := self._range(name, state, labels, most))}
-        return Start(label, shot, labels, ranges)
+        for control in controls:
+            name = control["name"]
+            for of_numbers in ("low", "high", "step"):
+                control.pop(of_numbers, None)
+            control["labels"] = ranges[name].labels if name in ranges else [labels[name]]
+        return Start(label, shot, labels, controls, ranges)
 
     def _range(self, name: str, state: dict[str, object], labels: dict[str, str], most: int) -> RecordedRange | None:
         self._set(state)
@@ -186,29 +208,17 @@ class RecordedPanel:
         """Return the number of picture and table of the current state."""
         state = tuple((name, _key(value)) for name, value in self.panel.state.items())
         if state not in self._of_state:
-            data = self.panel.compute(**self.panel.state)
-            numbers = self.panel.numbers(data)
-            rows = tuple(self._rows.number(row) for row in re.findall("<tr>.*?</tr>", numbers))
-            self._of_state[state] = self._shots.number((self._recording.frame(data), rows))
+            self._of_state[state] = self._shots.number(self._pictures.shot(self.panel.compute(**self.panel.state)))
         return self._of_state[state]
 
     def content(self) -> dict:
         """Return what the page's script reads."""
-        width, height = self.panel.view.size
-        return {
-            "size": {"width": width, "height": height, "pixelRatio": self.panel.view.fig.dpi / 100},
-            "drawings": self._recording.drawings.tables(),
-            "rows": [row.replace(" style=", " data-style=") for row in self._rows],
-            "shots": list(self._shots),
-            "starts": [
-                {"shot": s.shot, "labels": s.labels, "ranges": {name: vars(r) for name, r in s.ranges.items()}}
-                for s in self.starts
-            ],
-        }
+        part = self.panel.page_part() | {"controls": self.starts[0].controls}
+        starts = [start.content() for start in self.starts]
+        return {"part": part, "drawings": self._pictures.things(), "shots": list(self._shots), "starts": starts}
 
     def _packed(self) -> bytes:
-        text = json.dumps(self.content(), ensure_ascii=False, separators=(",", ":"))
-        return base64.b64encode(zlib.compress(text.encode(), 9))
+        return base64.b64encode(zlib.compress(as_text(self.content()), 9))
 
 
 def _key(value: object) -> object:

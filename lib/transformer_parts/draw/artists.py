@@ -32,7 +32,7 @@ class HeatMap(Artist):
         super().__init__()
         colours = colormaps[theme.DIVERGING](np.linspace(0, 1, 255), bytes=True)
         self._table = np.ascontiguousarray(colours).view(np.uint32).ravel()
-        self._colours = np.zeros((1, 1), np.uint32)
+        self._cells = np.zeros((1, 1), np.uint8)
         axes.add_artist(self)
 
     def set_cells(self, cells: NDArray, largest: float) -> None:
@@ -42,7 +42,7 @@ class HeatMap(Artist):
         """
         size = np.minimum(np.abs(cells) / (largest or 1.0), 1.0)
         scaled = np.copysign(100 * np.sqrt(size), cells) + 127.5
-        self._colours = self._table[scaled.astype(np.uint8)]
+        self._cells = scaled.astype(np.uint8)
         self.stale = True
 
     def draw(self, renderer: RendererBase) -> None:
@@ -50,13 +50,16 @@ class HeatMap(Artist):
         box = self.axes.bbox
         left, bottom, right, top = (round(edge) for edge in box.extents)
         size = top - bottom, right - left
+        self.stale = False
+        if hasattr(renderer, "draw_cells"):
+            renderer.draw_cells(left, bottom, right - left, top - bottom, self._cells, self._table)
+            return
         # The renderer counts rows from the bottom.
-        rows, columns = (np.arange(n) * have // n for n, have in zip(size, self._colours.shape, strict=True))
-        pixels = self._colours[np.ix_(rows[::-1], columns)].view(np.uint8).reshape(*size, 4)
+        rows, columns = (np.arange(n) * have // n for n, have in zip(size, self._cells.shape, strict=True))
+        pixels = self._table[self._cells[np.ix_(rows[::-1], columns)]].view(np.uint8).reshape(*size, 4)
         context = renderer.new_gc()
         renderer.draw_image(context, left, bottom, pixels)
         context.restore()
-        self.stale = False
 
 
 class NumberMarks(PathCollection):

@@ -8,7 +8,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from numpy.typing import NDArray
 
 from transformer_parts.draw import frame
-from transformer_parts.draw.pixel_runs import runs
 
 #: Bytes kept for one view.
 MOST_BYTES = 16_000_000
@@ -51,3 +50,16 @@ class Backgrounds:
         """Forget all."""
         self._runs.clear()
         self.bytes = 0
+
+
+def runs(pixels: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
+    """Return the colours and the lengths of the runs of a picture, row by row.
+
+    Examples
+    --------
+    >>> runs(np.array([[7, 7, 7], [7, 8, 9]], np.uint32))
+    (array([7, 8, 9], dtype=uint32), array([4, 1, 1], dtype=int32))
+    """
+    flat = pixels.ravel()
+    starts = np.concatenate([[0], np.flatnonzero(flat[1:] != flat[:-1]) + 1])
+    return flat[starts], np.diff(starts, append=flat.size).astype(np.int32)

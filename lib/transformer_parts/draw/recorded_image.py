@@ -28,6 +28,32 @@ def encode(pixels: NDArray[np.uint8]) -> tuple[str, tuple[int, ...], tuple[int, 
     return "".join(map(chr, (indices.ravel() + FIRST).tolist())), widths, heights, names
 
 
+def encode_cells(cells: NDArray[np.uint8], colours: NDArray[np.uint32], width: int, height: int) -> tuple:
+    """Return the same of cells that share a box of whole pixels, given as numbers of `colours` (as RGBA in memory).
+
+    Examples
+    --------
+    >>> encode_cells(np.array([[0, 1]], np.uint8), np.array([0xFF, 0xFF00], "<u4"), 3, 2)
+    ('#$', (2, 1), (2,), ('#ff000000', '#00ff0000'))
+    """
+    (rows, heights), (columns, widths) = (
+        _shares(size, have) for size, have in zip((height, width), cells.shape, strict=True)
+    )
+    shown = cells[np.ix_(rows, columns)]
+    used = np.bincount(shown.ravel(), minlength=len(colours)) > 0
+    codes = (np.cumsum(used) - 1 + FIRST).astype("<u4")
+    text = codes[shown].tobytes().decode("utf-32-le")
+    names = tuple(f"#{bytes(colour).hex()}" for colour in colours[used].view(np.uint8).reshape(-1, 4))
+    return text, widths, heights, names
+
+
+def _shares(size: int, count: int) -> tuple[NDArray, tuple[int, ...]]:
+    """Return which of so many cells have pixels in a length, and how many pixels each of them has."""
+    shares = np.bincount(np.arange(size) * count // size, minlength=count)
+    shown = np.flatnonzero(shares)
+    return shown, tuple(shares[shown].tolist())
+
+
 def _runs(packed: NDArray[np.uint32]) -> tuple[NDArray, tuple[int, ...]]:
     """Return the first of each run of equal columns, and the lengths of the runs."""
     changes = np.flatnonzero((packed[:, 1:] != packed[:, :-1]).any(axis=0)) + 1

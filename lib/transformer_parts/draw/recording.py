@@ -9,21 +9,28 @@ a frame is a list of numbers.
 """
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
 from types import MappingProxyType
 
 import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.backend_bases import GraphicsContextBase
 from matplotlib.backends.backend_agg import RendererAgg, get_hinting_flag
 from matplotlib.ft2font import FT2Font
 from matplotlib.path import Path
-from matplotlib.transforms import Affine2D, Transform
+from matplotlib.transforms import Affine2D, Bbox, Transform
 from numpy.typing import NDArray
 
 from transformer_parts.draw import recorded_image
+from transformer_parts.draw.appearance import appearance
 from transformer_parts.draw.settings import drawing
 from transformer_parts.draw.svg_path import STEPS, path_data
 from transformer_parts.draw.view import View
+
+#: How many looks of an artist are remembered with their drawings.
+KEPT = 8
 
 _CAPS = MappingProxyType({"butt": "butt", "round": "round", "projecting": "square"})
 
@@ -34,6 +41,10 @@ class Numbered(dict):
     def number(self, thing: Hashable) -> int:
         """Return the number of a thing; a new thing gets the next."""
         return self.setdefault(thing, len(self))
+
+    def after(self, count: int) -> list:
+        """Return the things without the first `count`."""
+        return list(islice(self, count, None))
 
 
 class Drawings:
@@ -53,57 +64,99 @@ class Drawings:
     def __init__(self):
         self.paths, self.styles, self.images, self.parts = Numbered(), Numbered(), Numbered(), Numbered()
 
-    def tables(self) -> dict[str, list]:
-        """Return everything as lists, ready for JSON."""
-        return {name: list(table) for name, table in vars(self).items()}
-
 
 class Recording:
     """Records the frames of a view into `drawings`.
 
     Parameters
     ----------
-    view : View
-        Whose frames are recorded.  The recording takes it over: it draws no pixels any more.
+    view : View; whose frames are recorded; it may draw pixels as well
     """
 
     def __init__(self, view: View):
         self.view, self.drawings = view, Drawings()
         width, height = view.fig.canvas.get_width_height(physical=True)
         self._recorder = Recorder(width, height, view.fig.dpi, self.drawings)
-        # A background for each setting of all limits, until the view asks for new ones.
+        # What each part of the background looks like at its limits, until the view asks for new ones.
         self._backgrounds: dict[tuple, int] = {}
-        view.redraw_background = self._backgrounds.clear
+        self._version = view.background_version
+        # For each moving artist, what it looked like lately and the number of its drawing.
+        self._lately: dict[Artist, dict[Hashable, int]] = {}
 
     @drawing
-    def frame(self, data: object) -> tuple[int, ...]:
-        """Return a frame: the numbers of the background and of what each moving artist drew, from back to front."""
-        view = self.view
-        view.update(data)
-        limits = tuple((*axes.get_xlim(), *axes.get_ylim()) for axes in view.fig.axes)
-        if limits not in self._backgrounds:
-            view.fig.draw(self._recorder)
-            self._backgrounds[limits] = self._recorder.take()
-        moving = []
-        for artist in view.moving_artists:
-            artist.draw(self._recorder)
-            moving.append(self._recorder.take())
-        return (self._backgrounds[limits], *moving)
+    def frame(self, data: object) -> tuple[tuple[int, ...], ...]:
+        """Return a frame: the numbers of the parts of the background, then those of the moving artists, back to front.
+
+        An artist that looks as it did lately is not drawn again.
+        """
+        self.view.update(data)
+        if self._version != self.view.background_version:
+            self._version = self.view.background_version
+            self._backgrounds.clear()
+        limits = tuple((*axes.get_xlim(), *axes.get_ylim()) for axes in self.view.fig.axes)
+        moving = (self._moved(artist, limits) for artist in self.view.moving_artists)
+        return tuple(self._background()), tuple(moving)
+
+    def _background(self) -> Iterator[int]:
+        """Yield the numbers of the parts of the background, from back to front; each is drawn once for its limits."""
+        fig = self.view.fig
+        yield self._still(fig.patch)
+        for artist in _ordered(fig.get_children(), fig.patch):
+            if not isinstance(artist, Axes):
+                yield self._still(artist)
+                continue
+            artist.apply_aspect()
+            x, y = artist.get_xlim(), artist.get_ylim()
+            limits = {artist.xaxis: x, artist.yaxis: y}
+            if artist.axison and artist.get_frame_on():
+                yield self._still(artist.patch)
+            hidden = {*(() if artist.axison else limits)}
+            if not (artist.axison and artist.get_frame_on()):
+                hidden.update(artist.spines.values())
+            for part in _ordered(artist.get_children(), artist.patch):
+                if part not in hidden:
+                    yield self._still(part, *limits.get(part, (*x, *y)))
+
+    def _still(self, artist: Artist, *limits: float) -> int:
+        key = (artist, *limits)
+        if key not in self._backgrounds:
+            self._backgrounds[key] = self._draw(artist)
+        return self._backgrounds[key]
+
+    def _moved(self, artist: Artist, limits: tuple) -> int:
+        lately, look = self._lately.setdefault(artist, {}), (limits, appearance(artist))
+        if look not in lately:
+            if len(lately) >= KEPT:
+                del lately[next(iter(lately))]
+            lately[look] = self._draw(artist)
+        return lately[look]
+
+    def _draw(self, artist: Artist) -> int:
+        artist.draw(self._recorder)
+        return self._recorder.take()
+
+
+def _ordered(artists: Iterable[Artist], patch: Artist) -> list[Artist]:
+    """Return those of some artists that do not move, without the patch behind them, from back to front."""
+    return sorted((a for a in artists if a is not patch and not a.get_animated()), key=Artist.get_zorder)
 
 
 class Recorder(RendererAgg):
     """A renderer that notes what it is told to draw; texts are laid out as in pixels."""
 
-    # Three of the methods below are matplotlib's private ones, as they are in 3.11: `_update_methods`,
-    # `_iter_collection_raw_paths` and `_draw_text_glyphs_and_boxes`, which 3.10 does not have.  With a later version,
+    # Two of the methods below are matplotlib's private ones, as they are in 3.11: `_update_methods` and
+    # `_draw_text_glyphs_and_boxes`, which 3.10 does not have.  With a later version,
     # compare their signatures and callers in backend_agg.py and backend_bases.py first; tests/draw/test_recording.py
     # compares what is recorded with the pixels.
 
     def __init__(self, width: int, height: int, dpi: float, drawings: Drawings):
-        super().__init__(width, height, dpi)
+        # Of pixels there are none: the renderer of pixels is asked about texts alone.
+        super().__init__(1, 1, dpi)
+        self.width, self.height, self.bbox = width, height, Bbox.from_bounds(0, 0, width, height)
         self._drawings = drawings
         self._marks: list[tuple] = []
         self._glyphs: dict[tuple, str] = {}
+        self._boxes: dict[tuple[int, ...], int] = {}  # clip boxes, with the numbers of their paths
         # The page counts from the top.
         self._down = Affine2D().scale(1, -1).translate(0, height)
 
@@ -136,16 +189,74 @@ class Recorder(RendererAgg):
         )
         self._mark(outline, self._style(gc, rgbFace), STEPS * (places + centre))
 
-    def _iter_collection_raw_paths(self, *arguments):
-        # Moved to their places afterwards, which an identity cannot be.
-        for path, transform in super()._iter_collection_raw_paths(*arguments):
-            yield path, Affine2D(transform.get_matrix())
+    def draw_path_collection(
+        self, gc, master_transform, paths, all_transforms, offsets, offset_trans, facecolors, edgecolors,
+        linewidths, linestyles, antialiaseds, urls, offset_position, *, hatchcolors=None,
+    ) -> None:  # fmt: skip
+        if not len(paths):
+            return
+        places = offset_trans.transform(offsets) if len(offsets) else np.zeros((1, 2))
+        count = max(len(paths), len(all_transforms), len(places))
+        styles: dict[tuple, int] = {}
+        marks = []
+        for i in range(count):
+            x, y = places[i % len(places)]
+            look = tuple(i % len(of) if len(of) else -1 for of in (facecolors, edgecolors, linewidths, linestyles))
+            if look not in styles:
+                styles[look] = self._collection_style(gc, look, facecolors, edgecolors, linewidths, linestyles)
+            if not (math.isfinite(x) and math.isfinite(y)) or styles[look] is None:
+                continue
+            transform = master_transform
+            if len(all_transforms):
+                transform = Affine2D(all_transforms[i % len(all_transforms)]) + transform
+            marks.append((styles[look], paths[i % len(paths)], transform, x, y))
+        self._mark_all(gc, marks)
+
+    def _collection_style(self, gc, look, facecolors, edgecolors, linewidths, linestyles) -> int | None:
+        """Return the number of the style of one item of a collection, None where it would not be seen."""
+        face, edge, width, dashes = look
+        context = self.new_gc()
+        context.copy_properties(gc)
+        fill = None if face < 0 or facecolors[face][3] == 0 else facecolors[face]
+        if edge < 0 or edgecolors[edge][3] == 0:
+            context.set_linewidth(0)
+        else:
+            context.set_foreground(tuple(edgecolors[edge]), isRGBA=True)
+            context.set_linewidth(linewidths[width] if width >= 0 else gc.get_linewidth())
+        if dashes >= 0:
+            context.set_dashes(*linestyles[dashes])
+        return self._style(context, fill) if fill is not None or context.get_linewidth() else None
+
+    def _mark_all(self, gc: GraphicsContextBase, marks: list[tuple]) -> None:
+        """Draw the items of a collection; those of one style that follow one another share what they can."""
+        outlines: dict[tuple, str] = {}
+        for style, group in groupby(marks, key=lambda mark: mark[0]):
+            shapes: list[tuple[str, float, float]] = []
+            for _style, path, transform, x, y in group:
+                if path.codes is not None and ((path.codes == Path.CURVE3) | (path.codes == Path.CURVE4)).any():
+                    # A path with curves is not set on whole pixels: it is the same wherever it is.
+                    key = (id(path), transform.get_matrix().tobytes())
+                    if key not in outlines:
+                        down = Affine2D(transform.get_matrix()) + Affine2D().scale(1, -1)
+                        outlines[key] = self._outline(path, down, gc, snap=False)
+                    shapes.append((outlines[key], x, self.height - y))
+                else:
+                    there = Affine2D(transform.get_matrix()).translate(x, y) + self._down
+                    shapes.append((self._outline(path, there, gc), 0, 0))
+            for outline, places in groupby(shapes, key=lambda shape: shape[0]):
+                if outline:
+                    self._mark(outline, style, [[round(STEPS * x), round(STEPS * y)] for _outline, x, y in places])
 
     def draw_image(self, gc: GraphicsContextBase, x: float, y: float, im: NDArray, transform=None) -> None:
         height, width = im.shape[:2]
         # Rows are counted from the bottom.
         number = self._drawings.images.number(recorded_image.encode(im[::-1]))
         self._marks.append((-1, number, round(x), round(self.height - y - height), width, height))
+
+    def draw_cells(self, x: int, y: int, width: int, height: int, cells: NDArray[np.uint8], colours: NDArray) -> None:
+        """Draw a heat map, whose cells have numbers of colours, in a box of whole pixels."""
+        number = self._drawings.images.number(recorded_image.encode_cells(cells, colours, width, height))
+        self._marks.append((-1, number, x, self.height - y - height, width, height))
 
     def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None) -> None:
         if hasattr(RendererAgg, "_draw_text_glyphs_and_boxes"):
@@ -229,9 +340,12 @@ class Recorder(RendererAgg):
             outline = path_data(clip.vertices, clip.codes)
         elif box is not None:
             # To whole pixels, as the renderer of pixels clips.
-            left, bottom, right, top = (math.floor(edge + 0.5) for edge in box.extents)
-            corners = np.array([(left, bottom), (right, bottom), (right, top), (left, top), (left, bottom)], float)
-            outline = path_data(corners * [1, -1] + [0, self.height], Path(corners, closed=True).codes)
+            left, bottom, right, top = edges = tuple(math.floor(edge + 0.5) for edge in box.extents)
+            if edges not in self._boxes:
+                corners = np.array([(left, bottom), (right, bottom), (right, top), (left, top), (left, bottom)], float)
+                outline = path_data(corners * [1, -1] + [0, self.height], Path(corners, closed=True).codes)
+                self._boxes[edges] = self._drawings.paths.number(outline)
+            return self._boxes[edges]
         else:
             return -1
         return self._drawings.paths.number(outline)

@@ -25,13 +25,18 @@ def path_data(vertices: NDArray, codes: NDArray | None = None) -> str:
     if codes is None:
         codes = np.full(len(vertices), Path.LINETO)
         codes[0] = Path.MOVETO
-    points, codes = np.round(STEPS * vertices).astype(int).tolist(), codes.tolist()
+    points = np.round(STEPS * np.asarray(vertices)).astype(int)
+    if codes[-1] == Path.STOP:
+        points, codes = points[:-1], codes[:-1]
+    if not len(codes):
+        return ""
+    if codes[0] == Path.MOVETO and (codes[1:] == Path.LINETO).all():
+        return _polyline(points)
+    points, codes = points.tolist(), codes.tolist()
     text, last = [], ""
     x = y = start_x = start_y = i = 0
     while i < len(codes):
         code = codes[i]
-        if code == Path.STOP:
-            break
         if code == Path.CLOSEPOLY:
             text.append("z")
             x, y, last = start_x, start_y, "z"
@@ -48,6 +53,17 @@ def path_data(vertices: NDArray, codes: NDArray | None = None) -> str:
             start_x, start_y = x, y
         last = letter
     return "".join(text)
+
+
+def _polyline(points: NDArray[np.int_]) -> str:
+    """Return the data of one line through all points."""
+    steps = np.diff(points, axis=0)
+    if len(steps) > 1:
+        stays = ~steps.any(axis=1)
+        stays[0] = False
+        steps = steps[~stays]
+    start = "m" + _numbers(points[0].tolist(), spaced=False)
+    return f"{start}l" + " ".join(map(str, steps.ravel().tolist())).replace(" -", "-") if len(steps) else start
 
 
 def _numbers(numbers: Sequence[int], *, spaced: bool) -> str:

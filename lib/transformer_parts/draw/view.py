@@ -3,12 +3,10 @@
 from abc import ABC, abstractmethod
 from typing import Generic, Self, TypeVar
 
-import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from transformer_parts.draw import frame, theme
 from transformer_parts.draw.background import Backgrounds
@@ -27,6 +25,7 @@ class View(ABC, Generic[Data]):
     every moving artist from the data alone, so that a frame is a function of the data, whatever was drawn before.
 
     `scale` is the number of device pixels per CSS pixel; 2 serves ordinary and high-resolution screens alike.
+    `background_version` counts the changes of what does not move.
     """
 
     size = (680, 420)  # width and height in CSS pixels
@@ -34,6 +33,7 @@ class View(ABC, Generic[Data]):
     def __init__(self, scale: float = 2.0):
         self._moving: list[Artist] = []
         self._backgrounds = Backgrounds()
+        self.background_version = 0
         self._make(CSS_DPI * scale)
 
     @drawing
@@ -71,19 +71,13 @@ class View(ABC, Generic[Data]):
     def redraw_background(self) -> None:
         """Have the next frame redraw its background, after a change to anything that does not move."""
         self._backgrounds.clear()
+        self.background_version += 1
 
     @drawing
     def frame(self, data: Data) -> bytes:
         """Return the picture of the data, encoded for the page (see `frame.LIVE_FORMAT`)."""
         self._draw(data)
         return frame.live(self._canvas)
-
-    @drawing
-    def pixels(self, data: Data, ratio: int) -> NDArray[np.uint32]:
-        """Return the picture of the data as it is, at so many pixels per CSS pixel (see `frame.pixels`)."""
-        factor = max(round(self.fig.dpi / CSS_DPI / ratio), 1)
-        self._draw(data)
-        return frame.pixels(self._canvas).copy() if factor == 1 else frame.reduced(self._canvas, factor)
 
     @drawing
     def still(self, data: Data) -> bytes:

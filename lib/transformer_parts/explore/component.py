@@ -137,7 +137,7 @@ class ViewComponent(Component, ABC, Generic[Data]):
         self.controls = self.make_controls()
         for control in self.controls.values():
             controls.translate(control, self.language)
-        self.view = self.make_view()
+        self._view: View[Data] | None = None
         width = str(self.view.size[0])
         self.picture = Picture(format=frame.LIVE_FORMAT, width=width, tooltip=self.translate(self.alt))
         self.readout = widgets.HTML()
@@ -153,6 +153,13 @@ class ViewComponent(Component, ABC, Generic[Data]):
     @abstractmethod
     def rows(self, data: Data) -> list[Row]:
         """Return the lines of the table."""
+
+    @property
+    def view(self) -> View[Data]:
+        """The view, which is made when it is first needed."""
+        if self._view is None:
+            self._view = self.make_view()
+        return self._view
 
     @property
     def state(self) -> dict[str, object]:
@@ -173,11 +180,11 @@ class ViewComponent(Component, ABC, Generic[Data]):
         """Report an error with the state that it happened in, the current one by default."""
         super().report(error, state=state or self.state)
 
-    def beside(self, controls: Sequence[widgets.Widget], picture: widgets.Widget) -> widgets.VBox:
-        """Return all of it: the column of controls beside the picture, with the table below the picture."""
+    def beside(self, controls: Sequence[widgets.Widget]) -> widgets.HBox:
+        """Return the column of controls beside the picture, with the table below the picture."""
         left = widgets.VBox(controls).add_class("tp-controls")
-        right = widgets.VBox([picture, self.readout]).add_class("tp-picture")
-        return self.on_page(widgets.HBox([left, right]).add_class("tp-body"))
+        right = widgets.VBox([self.picture, self.readout]).add_class("tp-picture")
+        return widgets.HBox([left, right]).add_class("tp-body")
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         data, _metadata = super()._repr_mimebundle_(include, exclude)

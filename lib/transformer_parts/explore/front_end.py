@@ -1,7 +1,7 @@
-"""What a panel has in the browser beyond core ipywidgets: frames shown during a drag, names for its controls.
+"""The page's part of a panel: it draws controls, picture and table, and shows frames while a control moves.
 
-Everything works without it: where the front end cannot be loaded (it is an anywidget, which some hosts take from the
-network) its place on the page is hidden, and the panel goes through the kernel for each picture.
+Everything works without it: where it cannot be loaded (it is an anywidget, which some hosts take from the network) the
+widgets of the panel stay on the page, and the panel goes through the kernel for each picture.
 """
 
 import re
@@ -11,25 +11,32 @@ import anywidget
 from traitlets import Dict, Int, List, Unicode
 
 
-def _joined(*names: str) -> str:
+def joined(*names: str) -> str:
     """Return modules of ``front/`` as the one module that an anywidget is made of."""
     texts = [files(__package__).joinpath("front", name).read_text("utf-8") for name in names]
     return "\n".join(re.sub(r"^import .*\n|^export (?!default)", "", text, flags=re.M) for text in texts)
 
 
+_SHARED = ("drawing.js", "controls.js", "explorer.js", "session.js")
+#: Modules of a page without a kernel.
+PAGE = (*_SHARED, "page.js")
+
+
 class FrontEnd(anywidget.AnyWidget):
-    """The browser's part of a panel, which finds the panel's widgets by their model ids."""
+    """What the page knows of a panel from the beginning; the rest comes in messages (see ``frames``)."""
 
-    _esm = _joined("frames.js", "hold.js", "names.js", "panel.js")
+    _esm = joined(*_SHARED, "panel.js")
 
-    #: Control's name → model id, in the order of the page.
-    controls = Dict(value_trait=Unicode()).tag(sync=True)
-    picture = Unicode().tag(sync=True)
-    readout = Unicode().tag(sync=True)
-    #: Model id of the play button ("" if there is none) and the name of the control it moves.
+    #: What `ranges.described` says of each control, in the order of the page.
+    controls = List(Dict()).tag(sync=True)
+    #: Labels of the buttons; the last one brings the first state back.
+    presets = List(Unicode()).tag(sync=True)
+    #: Name of the control that the play button moves ("" if there is none), and milliseconds of a step.
     play = Unicode().tag(sync=True)
-    plays = Unicode().tag(sync=True)
-    #: Names of the three buttons of the player, in its order.
-    play_names = List(Unicode()).tag(sync=True)
-    #: How often a button of the panel was pressed.
-    presses = Int().tag(sync=True)
+    interval = Int().tag(sync=True)
+    #: Width and height of the picture in CSS pixels, and pixels of its drawings for each of them.
+    size = Dict().tag(sync=True)
+    #: Accessible name of the picture.
+    alt = Unicode().tag(sync=True)
+    #: What the page itself says, by the names that its modules have for it.
+    words = Dict(value_trait=Unicode()).tag(sync=True)

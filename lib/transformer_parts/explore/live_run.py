@@ -59,7 +59,7 @@ class LiveRun(ViewComponent[Data], Generic[Record, Data]):
         self.progress = widgets.HTML()
         buttons = widgets.HBox([self._start, self._stop]).add_class("tp-bar")
         column = [buttons, *self.controls.values(), self.progress, self.status]
-        self.widget = self.beside(column, self.picture).add_class("tp-live")
+        self.widget = self.on_page(self.beside(column)).add_class("tp-live")
         self._ran = self.state
         self._show()
         self._bar(0, self.steps(**self.state))

@@ -9,11 +9,13 @@ from typing import TypeVar
 
 import ipywidgets as widgets
 
+from transformer_parts.draw.view import CSS_DPI
 from transformer_parts.explore import controls
-from transformer_parts.explore.ahead import Ahead
 from transformer_parts.explore.component import ViewComponent
+from transformer_parts.explore.frames import Frames
 from transformer_parts.explore.front_end import FrontEnd
-from transformer_parts.explore.ranges import bring, places
+from transformer_parts.explore.ranges import bring, described, places
+from transformer_parts.explore.shots import Shots
 from transformer_parts.language import _
 
 Data = TypeVar("Data")
@@ -57,13 +59,12 @@ class Panel(ViewComponent[Data]):
         # JupyterLab runs the callbacks of sliders in another thread than the cells.
         self.lock = RLock()
         self._refreshes = True
-        self._player = None if self.play is None else self._make_player(self.controls[self.play])
-        self._front_end = self._make_front_end()
-        self._ahead = Ahead(self, self._front_end.send)
-        self._front_end.on_msg(self._ahead.message)
-        overlay = widgets.Box([self._front_end]).add_class("tp-front")
-        framed = widgets.Box([self.picture, overlay]).add_class("tp-frame")
-        self.widget = self.beside(self.make_side(), framed)
+        self._shots: Shots[Data] | None = None
+        self._front_end = FrontEnd(**self.page_part())
+        self._frames = Frames(self, self._front_end.send)
+        self._front_end.on_msg(self._frames.message)
+        fallback = self.beside(self._make_side()).add_class("tp-fallback")
+        self.widget = self.on_page(*self.make_above(), self._front_end.add_class("tp-front"), fallback, self.status)
         self._show()
         for name, control in self.controls.items():
             control.observe(lambda change, name=name: self._changed(name, change.old), names="value")
@@ -81,9 +82,16 @@ class Panel(ViewComponent[Data]):
         return type(self).couple is not Panel.couple
 
     @property
-    def presses(self) -> int:
-        """How often a button was pressed."""
-        return self._front_end.presses
+    def shots(self) -> Shots[Data]:
+        """Pictures and tables for a page that has a front end."""
+        if self._shots is None:
+            self._shots = Shots(self.view, self.numbers)
+        return self._shots
+
+    def let_go(self) -> None:
+        """Let go of what is made again when it is needed: no page shows the panel."""
+        with self.lock:
+            self._shots = self._view = None
 
     def frame(self, state: State | None = None) -> bytes:
         """Return the picture of a state (the current one by default), leaving the page as it is."""
@@ -110,7 +118,7 @@ class Panel(ViewComponent[Data]):
         with self.lock:
             state, page = self.state, self._page()
             try:
-                self._ahead.forget()
+                self._frames.forget()
                 self.put(values)
                 self._show()
             except Exception:
@@ -120,7 +128,7 @@ class Panel(ViewComponent[Data]):
                 self._interrupted(state, page)
                 raise
             finally:
-                self._ahead.rested()
+                self._rest()
 
     def reset(self) -> None:
         """Put every control back to where it began."""
@@ -136,11 +144,24 @@ class Panel(ViewComponent[Data]):
                 self._interrupted(self.state, page)
                 raise
             finally:
-                self._ahead.rested()
+                self._rest()
+
+    def _rest(self) -> None:
+        """Tell the page where the controls are, which ranges they have now, and what is shown."""
+        self._front_end.controls = self._described()
+        self._frames.rest()
 
     def _show(self) -> None:
         self.draw(self.compute(**self.state))
         self.say("")
+
+    def draw(self, data: Data, *, announced: bool = True) -> None:
+        """Show picture and table of some data; on an error neither changes.  A front end draws its picture itself."""
+        if not self._frames.attached:
+            super().draw(data, announced=announced)
+            return
+        self.shots.shot(data)
+        self.readout.value, self.shown = self.numbers(data, announced=announced), data
 
     def put(self, values: State) -> None:
         """Set several controls, and those coupled to them, without a refresh; users call `set`."""
@@ -149,9 +170,11 @@ class Panel(ViewComponent[Data]):
             for _round in range(2):
                 for name, value in values.items():
                     control = self.controls[name]
-                    before, offered = control.value, controls.offered(control, value)
-                    if offered:
-                        (control.value,) = offered
+                    if controls.same(control.value, value):
+                        continue
+                    before = control.value
+                    for offered in controls.offered(control, value):
+                        control.value = offered
                     if control.value != before:
                         self.couple(name)
         for name, value in values.items():
@@ -186,7 +209,8 @@ class Panel(ViewComponent[Data]):
         with suppress(ValueError):
             self._put_back(state, page)
         # A figure that was being drawn may be in no state to be drawn again.
-        self.view = self.make_view()
+        self.let_go()
+        self._frames.begin()
         self.report(InterruptedError(_("Interrupted.")))
 
     def _changed(self, name: str, old: object) -> None:
@@ -198,7 +222,7 @@ class Panel(ViewComponent[Data]):
                 self._follow(name)
             except BaseException:
                 self._interrupted(state, page)
-                self._ahead.rested()
+                self._rest()
                 raise
 
     def _follow(self, name: str) -> None:
@@ -207,20 +231,16 @@ class Panel(ViewComponent[Data]):
             with self._without_refresh():
                 self.couple(name)
         except Exception as error:
-            self._ahead.forget()
+            self._frames.forget()
             self.report(error)
-            self._ahead.rested()
+            self._rest()
         else:
-            self._ahead.moved(name)
+            self._frames.changed(name)
             self.refresh()
 
-    def _press(self, values: State) -> None:
-        with self.lock:
-            try:
-                self.set(**values)
-            finally:
-                # Last, so that the page's messages about the new values still carry the count from before.
-                self._front_end.presses += 1
+    def press(self, number: int) -> None:
+        """Do what a button does: those of the presets have the numbers from 0, the last one brings the first state."""
+        self.act(lambda: self.set(**[*self.presets.values(), self._initial][number]))
 
     @contextmanager
     def _without_refresh(self) -> Iterator[None]:
@@ -230,33 +250,39 @@ class Panel(ViewComponent[Data]):
         finally:
             self._refreshes = True
 
-    def make_side(self) -> list[widgets.Widget]:
-        """Return what is beside the picture, from top to bottom."""
-        presets = {**self.presets, _("Reset"): self._initial}
-        buttons = [self.button(label, lambda at=values: self._press(at)) for label, values in presets.items()]
-        player = [] if self._player is None else [self._player]
-        return [widgets.HBox(buttons).add_class("tp-bar"), *player, *self.controls.values(), self.status]
+    def make_above(self) -> list[widgets.Widget]:
+        """Return what is above controls and picture."""
+        return []
 
-    def _make_front_end(self) -> FrontEnd:
-        return FrontEnd(
-            controls={name: control.model_id for name, control in self.controls.items()},
-            picture=self.picture.model_id,
-            readout=self.readout.model_id,
-            play="" if self._player is None else self._player.model_id,
-            plays=self.play or "",
-            play_names=self._play_names(),
-        )
+    def _make_side(self) -> list[widgets.Widget]:
+        """Return what is beside the picture where there is no front end, from top to bottom."""
+        labels = [*self.presets, _("Reset")]
+        buttons = [self.button(label, lambda at=number: self.press(at)) for number, label in enumerate(labels)]
+        player = [] if self.play is None else [self._make_player(self.controls[self.play])]
+        return [widgets.HBox(buttons).add_class("tp-bar"), *player, *self.controls.values()]
 
-    def _play_names(self) -> list[str]:
-        if self._player is None:
-            return []
-        control = self.controls[self.play].description
-        names = (
-            _("Play or pause: {control}", control=control),
-            _("Stop: {control}", control=control),
-            _("Repeat: {control}", control=control),
-        )
-        return [self.translate(name) for name in names]
+    def page_part(self) -> dict[str, object]:
+        """Return what a page must know to draw the panel, by the traits of `FrontEnd`."""
+        width, height = self.view.size
+        plays = self.controls[self.play].description if self.play else ""
+        words = {
+            "settings": _("Settings"),
+            "play": _("Play: {control}", control=plays),
+            "pause": _("Pause: {control}", control=plays),
+            "busy": _("The kernel is busy. The newest value is shown when it is free."),
+        }
+        return {
+            "controls": self._described(),
+            "presets": [self.translate(label) for label in (*self.presets, _("Reset"))],
+            "play": self.play or "",
+            "interval": self.play_interval,
+            "size": {"width": width, "height": height, "pixelRatio": self.view.fig.dpi / CSS_DPI},
+            "alt": self.translate(self.alt),
+            "words": {name: self.translate(text) for name, text in words.items()},
+        }
+
+    def _described(self) -> list[dict[str, object]]:
+        return [described(name, control) for name, control in self.controls.items()]
 
     def _make_player(self, slider: widgets.IntSlider) -> widgets.Play:
         if not isinstance(slider, widgets.IntSlider):

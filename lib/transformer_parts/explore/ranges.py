@@ -1,21 +1,42 @@
 """The values of one control as a range of frames: by what numbers the page knows them, and in which order they come."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from math import floor
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import ipywidgets as widgets
-import numpy as np
-from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.shots import Shots
 
-#: Bytes that the page keeps of one range; what comes after is drawn by the kernel when the hand rests.
-MOST_BYTES = 64_000_000
-#: Steps from the hand that come before the rest of the range: single ones, and a page, which is five on a slider.
+#: Bytes of one range's frames that are drawn ahead; what comes after is drawn when the pointer is there.
+MOST_BYTES = 16_000_000
+#: Steps from the pointer that come before the rest of the range: single ones, and a page, which is five on a slider.
 NEAR = (0, 1, -1, 2, -2, 3, -3, 5, -5)
+
+
+class Framed(Protocol):
+    """What frames need of a panel."""
+
+    controls: Mapping[str, widgets.ValueWidget]
+    lock: AbstractContextManager
+    shots: Shots
+    shown: object
+
+    @property
+    def state(self) -> dict[str, object]: ...
+
+    @property
+    def couples(self) -> bool: ...
+
+    def make_controls(self) -> dict[str, widgets.ValueWidget]: ...
+
+    def compute(self, **state) -> object: ...
+
+    def put(self, values: Mapping[str, object]) -> None: ...
+
+    def press(self, number: int) -> None: ...
 
 
 def places(control: widgets.Widget) -> dict[int, object]:
@@ -25,10 +46,15 @@ def places(control: widgets.Widget) -> dict[int, object]:
     if isinstance(control, widgets.Checkbox):
         return {0: False, 1: True}
     if hasattr(control, "index"):
-        # Private in ipywidgets 8, which has no public name for the values in order, whatever form the options were
-        # given in: one of the reasons for the bound <9 in pyproject.toml.
-        return {place: value for place, (_, value) in enumerate(control._options_full)}
+        return dict(enumerate(value for _label, value in options(control)))
     return {}
+
+
+def options(control: widgets.Widget) -> list[tuple[str, object]]:
+    """Return the labels and values of a menu, or of a slider over a list, in order."""
+    # Private in ipywidgets 8, which has no public name for the values in order, whatever form the options were
+    # given in: one of the reasons for the bound <9 in pyproject.toml.
+    return list(control._options_full)
 
 
 def place(control: widgets.Widget) -> int | None:
@@ -47,6 +73,17 @@ def bring(control: widgets.Widget, at: int) -> None:
         control.value = type(control.value)(at)
 
 
+def described(name: str, control: widgets.Widget) -> dict[str, object]:
+    """Return what a page must know of a control to show it, its value excepted."""
+    shown = {"name": name, "label": control.description, "hidden": control.layout.display == "none"}
+    if isinstance(control, widgets.Checkbox):
+        return shown | {"kind": "switch"}
+    if isinstance(control, widgets.IntSlider):
+        return shown | {"kind": "slider", "low": control.min, "high": control.max, "step": control.step}
+    kind = "slider" if isinstance(control, widgets.SelectionSlider) else "menu"
+    return shown | {"kind": kind, "labels": [label for label, _value in options(control)]}
+
+
 def coarse_to_fine(keys: Sequence[int]) -> Iterator[int]:
     """Yield all keys: every 2ⁿ-th, then the halves between, down to each.
 
@@ -62,8 +99,8 @@ def coarse_to_fine(keys: Sequence[int]) -> Iterator[int]:
         yield from keys[stride :: 2 * stride]
 
 
-def in_reach(count: int, hand: int, pixels: int | None) -> list[int]:
-    """Return which of 0 … count - 1 a pointer can move a handle to, from `hand` on a track of so many pixels.
+def in_reach(count: int, start: int, pixels: int | None) -> list[int]:
+    """Return which of 0 … count - 1 a pointer can move a handle to, from `start` on a track of so many pixels.
 
     A pointer goes by whole pixels, so that of a long range few values are in its reach.  Without a track all are.
 
@@ -75,7 +112,7 @@ def in_reach(count: int, hand: int, pixels: int | None) -> list[int]:
     if not pixels or count <= pixels:
         return list(range(count))
     length = (count - 1) / pixels
-    reached = {floor(hand + k * length + 0.5) for k in range(-pixels, pixels + 1)}
+    reached = {floor(start + k * length + 0.5) for k in range(-pixels, pixels + 1)}
     return sorted({0, count - 1, *(i for i in reached if 0 <= i < count)})
 
 
@@ -86,26 +123,22 @@ class Range:
     ----------
     id : str; the page's name for it
     control : str; name of the control
-    ratio : int; pixels of the pictures per CSS pixel
-    wanted : bool; whether the hand is near, so that drawing goes on
-    first : ndarray of uint32 or None; the picture that was sent first, which the others are sent beside
-    bytes : int; what the page has of it
+    wanted : bool; whether the pointer is near, so that drawing goes on
+    bytes : int; what was sent of it ahead
     """
 
-    def __init__(self, range_id: str, panel: "Panel", control: str, ratio: int, twin: "Panel | None"):
-        self.id, self.control, self.ratio, self.wanted = range_id, control, ratio, True
-        self.first: NDArray[np.uint32] | None = None
+    def __init__(self, range_id: str, panel: Framed, control: str, twin: Framed | None):
+        self.id, self.control, self.wanted, self.bytes = range_id, control, True, 0
         self.values = places(panel.controls[control])
         self.sent: set[int] = set()
         self.failed: set[int] = set()
-        self.bytes = 0
         self._context = panel.state
         self._others = {name: places(other) for name, other in panel.controls.items() if twin and name != control}
         self._order = list(self.values)
         self._rank = {key: i for i, key in enumerate(self._order)}
         self._states: dict[int, dict] = {}
         self._twin = twin
-        self._hand, self._left = 0, []  # until the hand has grabbed it
+        self._pointer, self._left = 0, []  # until it is near
 
     def state(self, key: int) -> dict[str, object] | None:
         """Return the state of all controls once this one is at a place; None where the panel cannot get there."""
@@ -131,25 +164,25 @@ class Range:
         at = {name: _place_of(state[name], values) for name, values in self._others.items()}
         return {name: there for name, there in at.items() if there is not None}
 
-    def grabbed(self, hand: int | None, pixels: int | None) -> None:
-        """Take note of a hand that has come to a place, to move from there over a track of so many pixels."""
-        self._hand = self._rank.get(hand, 0)
+    def near(self, at: int | None, pixels: int | None) -> None:
+        """Take note of a pointer that has come to a place, to move from there over a track of so many pixels."""
+        self._pointer = self._rank.get(at, 0)
         count = len(self._order)
-        # From another start a hand comes to other values; those a quarter of a pixel from one that was sent may wait.
+        # From another start a pointer comes to other values; those a quarter of a pixel from one sent can wait.
         close = count // (4 * pixels) if pixels else 0
         known = {self._rank[key] + step for key in self.sent for step in range(-close, close + 1)}
-        reach = (i for i in in_reach(count, self._hand, pixels) if i not in known)
+        reach = (i for i in in_reach(count, self._pointer, pixels) if i not in known)
         self._left = [self._order[i] for i in coarse_to_fine([*reach])]
 
-    def moved(self, hand: int | None) -> None:
-        """Take note of the hand's new place."""
-        self._hand = self._rank.get(hand, self._hand)
+    def moved(self, at: int | None) -> None:
+        """Take note of the pointer's new place."""
+        self._pointer = self._rank.get(at, self._pointer)
 
     def next(self) -> int | None:
         """Return the place to draw next, None when there is nothing left to do."""
         if not self.wanted or self.bytes >= MOST_BYTES:
             return None
-        for i in (self._hand + step for step in NEAR):
+        for i in (self._pointer + step for step in NEAR):
             if 0 <= i < len(self._order) and self._is_left(self._order[i]):
                 return self._order[i]
         while self._left and not self._is_left(self._left[0]):
@@ -164,7 +197,7 @@ def _place_of(value: object, values: dict[int, object]) -> int | None:
     return next((at for at, other in values.items() if other == value), None)
 
 
-def twin_of(panel: "Panel") -> "Panel":
+def twin_of(panel: Framed) -> Framed:
     """Return a copy of the panel with controls of its own, on no page, to see what moves along with a control."""
     twin = copy(panel)
     twin.controls = twin.make_controls()

@@ -1,41 +1,68 @@
-// Draws recorded frames (see draw/recording.py) on a canvas.
+// Draws recorded frames (see draw/recording.py) on a canvas, at the resolution of the screen and in the page's colours.
 //
 //     const painter = new Painter(canvas, drawings, {width, height, pixelRatio});
+//     painter.fit(width);                              // in pixels of the page; at once and when it changes
 //     painter.paint(frame);                            // now, in about a millisecond
 //
-// `drawings` holds what frames share: paths, styles, images and parts. A frame is the list of the parts to draw, the
-// background first; the background is drawn once and copied as long as it stays.
+// `drawings` holds what frames share: paths, styles, images and parts; it may grow. A frame is two lists of parts to
+// draw: those of the background, which is drawn once and copied as long as it stays, and those that move.
 
 // Steps of a recorded coordinate in one recorded pixel, and the code of an image's first colour.
 const STEPS = 8;
 const FIRST = 35;
+const MOST_OUTLINES = 20_000;
 
 /** A canvas and the drawings of one view, recorded at `pixelRatio` pixels for each pixel of the page. */
 export class Painter {
   constructor(canvas, drawings, { width, height, pixelRatio }) {
-    Object.assign(this, { canvas, drawings, pixelRatio });
-    // At least as many pixels as were recorded: lines then lie on whole pixels, as in the original.
-    const ratio = Math.max(pixelRatio, window.devicePixelRatio || 1);
-    canvas.width = width * ratio;
-    canvas.height = height * ratio;
-    this.scale = ratio / pixelRatio;
-    this.background = { number: null, canvas: new OffscreenCanvas(canvas.width, canvas.height) };
+    Object.assign(this, { canvas, drawings, size: [width, height], pixelRatio, dark: false });
+    this.background = { parts: null, canvas: document.createElement("canvas") };
     this.outlines = new Map(); // number of a path → Path2D
     this.pictures = new Map(); // number of an image → canvas
+    this.fit(width);
+  }
+
+  /** Take as many pixels as the screen has for a picture so wide; return whether that changes anything. */
+  fit(shown, ratio = globalThis.devicePixelRatio || 1) {
+    const [width, height] = this.size;
+    const scale = ((shown || width) * ratio) / width;
+    const pixels = [Math.round(width * scale), Math.round(height * scale)];
+    if (this.canvas.width === pixels[0] && this.canvas.height === pixels[1]) return false;
+    for (const canvas of [this.canvas, this.background.canvas]) [canvas.width, canvas.height] = pixels;
+    this.scale = pixels[0] / (width * this.pixelRatio);
+    this.background.parts = null;
+    return true;
+  }
+
+  /** Turn lightness over, or not; return whether that changes anything. */
+  setDark(dark) {
+    if (dark === this.dark) return false;
+    this.dark = dark;
+    this.background.parts = null;
+    this.pictures.clear();
+    return true;
+  }
+
+  /** Forget what was drawn with other drawings. */
+  begin(drawings) {
+    this.drawings = drawings;
+    this.background.parts = null;
+    this.outlines.clear();
+    this.pictures.clear();
   }
 
   /** Draw a frame. */
-  paint([background, ...parts]) {
-    if (this.background.number !== background) {
+  paint([background, moving]) {
+    if (this.background.parts !== background.join()) {
       const context = this.background.canvas.getContext("2d");
-      context.fillStyle = "#ffffff";
+      context.fillStyle = this.colour("#ffffff");
       context.fillRect(0, 0, this.canvas.width, this.canvas.height);
-      this.draw(context, background);
-      this.background.number = background;
+      for (const part of background) this.draw(context, part);
+      this.background.parts = background.join();
     }
     const context = this.canvas.getContext("2d");
     context.drawImage(this.background.canvas, 0, 0);
-    for (const part of parts) this.draw(context, part);
+    for (const part of moving) this.draw(context, part);
   }
 
   draw(context, part) {
@@ -51,9 +78,10 @@ export class Painter {
     context.save();
     context.scale(this.scale / STEPS, this.scale / STEPS);
     if (clip >= 0) context.clip(this.outline(clip));
-    if (fill) context.fillStyle = fill;
+    if (fill) context.fillStyle = this.colour(fill);
     if (stroke) {
-      Object.assign(context, { strokeStyle: stroke, lineWidth: width, lineCap: cap, lineJoin: join, miterLimit: 4 });
+      context.strokeStyle = this.colour(stroke);
+      Object.assign(context, { lineWidth: width, lineCap: cap, lineJoin: join, miterLimit: 4 });
       context.setLineDash(dashes);
       context.lineDashOffset = dashOffset;
     }
@@ -76,25 +104,51 @@ export class Painter {
   }
 
   outline(number) {
-    if (!this.outlines.has(number)) this.outlines.set(number, new Path2D(this.drawings.paths[number]));
-    return this.outlines.get(number);
+    let path = this.outlines.get(number);
+    if (!path) {
+      if (this.outlines.size >= MOST_OUTLINES) this.outlines.clear();
+      path = new Path2D(this.drawings.paths[number]);
+      this.outlines.set(number, path);
+    }
+    return path;
   }
 
   picture(number) {
     if (!this.pictures.has(number)) {
       // Images are large; a few are enough for the way there and back.
       if (this.pictures.size >= 8) this.pictures.delete(this.pictures.keys().next().value);
-      this.pictures.set(number, enlarged(this.drawings.images[number]));
+      const [cells, widths, heights, colours] = this.drawings.images[number];
+      this.pictures.set(number, enlarged(cells, widths, heights, colours.map((colour) => this.colour(colour))));
     }
     return this.pictures.get(number);
   }
+
+  colour(name) {
+    return this.dark ? inDark(name) : name;
+  }
+}
+
+const dark = new Map();
+
+/** A colour for a dark page: lightness turned over and the hue kept, as `invert(.933) hue-rotate(180deg)` in CSS. */
+export function inDark(name) {
+  if (!dark.has(name)) {
+    const [red, green, blue] = [1, 3, 5].map((at) => 0.933 - (0.866 * parseInt(name.slice(at, at + 2), 16)) / 255);
+    const turned = [
+      -0.574 * red + 1.43 * green + 0.144 * blue,
+      0.426 * red + 0.43 * green + 0.144 * blue,
+      0.426 * red + 1.43 * green - 0.856 * blue,
+    ].map((part) => Math.round(255 * Math.min(1, Math.max(0, part))));
+    dark.set(name, `#${turned.map((part) => part.toString(16).padStart(2, "0")).join("")}${name.slice(7)}`);
+  }
+  return dark.get(name);
 }
 
 /** An image of cells as a canvas in which each column and row has its width and height. */
-function enlarged([cells, widths, heights, colours]) {
+function enlarged(cells, widths, heights, colours) {
   const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
   const [width, height] = [sum(widths), sum(heights)];
-  const values = colours.map((colour) => parseInt(colour.slice(1), 16));
+  const values = colours.map((colour) => parseInt(colour.slice(1).padEnd(8, "f"), 16));
   const pixels = new DataView(new ArrayBuffer(4 * width * height));
   let [cell, offset] = [0, 0];
   for (const rows of heights) {
@@ -107,7 +161,7 @@ function enlarged([cells, widths, heights, colours]) {
     const row = new Uint8Array(pixels.buffer, start, offset - start);
     for (let i = 1; i < rows; i += 1, offset += row.length) new Uint8Array(pixels.buffer).set(row, offset);
   }
-  const canvas = new OffscreenCanvas(width, height);
+  const canvas = Object.assign(document.createElement("canvas"), { width, height });
   canvas.getContext("2d").putImageData(new ImageData(new Uint8ClampedArray(pixels.buffer), width, height), 0, 0);
   return canvas;
 }

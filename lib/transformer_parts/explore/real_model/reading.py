@@ -12,7 +12,7 @@ from typing import TypeVar
 import ipywidgets as widgets
 
 from transformer_parts.explore.component import Component
-from transformer_parts.explore.panel import Panel, State
+from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.prose import line
 from transformer_parts.language import Language, _
 from transformer_parts.models import weights
@@ -168,21 +168,21 @@ class PassagePanel(Panel[Data]):
         """Return number and text of a token."""
         return f"{index} {quoted(self.passage.token_texts[index])}"
 
-    def _press(self, values: State) -> None:
+    def press(self, number: int) -> None:
         # Presets and the first state are for the library's passage.
         self.reading.restore()
-        super()._press(values)
+        super().press(number)
 
     def _new_passage(self) -> None:
         with self.lock:
-            self._ahead.renew()
+            self._frames.renew()
             with self._without_refresh():
                 for name in self.tokens:
                     self.controls[name].max = len(self.passage) - 1
             self.refresh()
 
-    def make_side(self) -> list[widgets.Widget]:
-        return [self.reading.widget, *super().make_side()]
+    def make_above(self) -> list[widgets.Widget]:
+        return [self.reading.widget]
 
 
 def _numbered(passage: Passage) -> str:

@@ -1,0 +1,218 @@
+// One view of an explorer on a page: buttons, controls, picture and table. What they show is its session's.
+
+import { Control } from "./controls.js";
+import { Painter } from "./drawing.js";
+
+const QUIET = 500; // milliseconds of rest before the numbers are read out
+const HOVER = 60; // milliseconds over a control before the pointer counts as near
+
+let explorers = 0;
+
+function element(name, className, ...children) {
+  const made = document.createElement(name);
+  made.className = className;
+  made.append(...children);
+  return made;
+}
+
+function button(text, press) {
+  const made = Object.assign(document.createElement("button"), { type: "button", textContent: text });
+  made.addEventListener("click", press);
+  return made;
+}
+
+/** Whether the page is dark: by JupyterLab's theme, VS Code's, the attribute of other pages, or the reader's wish. */
+function isDark() {
+  const [{ jpThemeLight, vscodeThemeKind }, { theme }] = [document.body.dataset, document.documentElement.dataset];
+  if (jpThemeLight) return jpThemeLight === "false";
+  if (vscodeThemeKind) return vscodeThemeKind.includes("dark");
+  if (theme) return theme === "dark";
+  return getComputedStyle(document.documentElement).colorScheme.includes("dark") && prefersDark.matches;
+}
+
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+
+export class Explorer {
+  constructor(root, session, signal) {
+    Object.assign(this, { root, session, signal, part: session.part });
+    explorers += 1;
+    this.id = `tp-${explorers}`;
+    this.build();
+    this.listen();
+  }
+
+  build() {
+    const { part, session } = this;
+    this.buttons = part.presets.map((label, number) => button(label, () => session.press(number)));
+    const bar = element("div", "tp-bar", ...this.buttons);
+    bar.setAttribute("role", "group");
+    bar.setAttribute("aria-label", part.words.settings);
+    this.play = part.play ? button("▶", () => session.togglePlay()) : null;
+    this.play?.classList.add("tp-play");
+    this.controls = {};
+    for (const description of part.controls) {
+      const { name } = description;
+      const play = name === part.play ? this.play : null;
+      this.controls[name] = new Control(description, `${this.id}-${name}`, { play });
+    }
+    this.notice = element("p", "tp-notice");
+    const longest = Math.max(0, ...this.inOrder().map((control) => control.longest));
+    const left = element("div", "tp-controls", bar, ...this.inOrder().map((control) => control.element), this.notice);
+    left.style.setProperty("--tp-longest", `${Math.min(longest, 9)}ch`);
+    this.canvas = element("canvas", "");
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", part.alt);
+    this.canvas.style.aspectRatio = `${part.size.width} / ${part.size.height}`;
+    this.canvas.style.maxWidth = `${part.size.width}px`;
+    this.body = document.createElement("tbody");
+    const table = element("table", "tp-readout", this.body);
+    this.spoken = element("p", "tp-spoken");
+    this.spoken.setAttribute("role", "status");
+    this.spoken.setAttribute("aria-live", "polite");
+    const right = element("div", "tp-picture", this.canvas, table, this.spoken);
+    this.whole = element("div", "tp-body", left, right);
+    // Keys are for the controls here, not for the notebook around them: JupyterLab looks for this from what has the focus.
+    for (const made of [...this.buttons, this.play, ...this.inOrder().map((control) => control.input)]) {
+      made?.setAttribute("data-lm-suppress-shortcuts", "true");
+    }
+    this.whole.explorer = this;
+    this.painter = new Painter(this.canvas, session.store.drawings, part.size);
+    this.root.append(this.whole);
+  }
+
+  inOrder() {
+    return Object.values(this.controls);
+  }
+
+  listen() {
+    const { session, signal, whole } = this;
+    const on = (target, type, listener) => target.addEventListener(type, listener, { signal });
+    for (const control of this.inOrder()) {
+      on(control.input, "input", () => {
+        control.say();
+        session.move(control.name, control.at);
+      });
+      on(control.element, "pointerenter", () => {
+        clearTimeout(this.hovering);
+        this.hovering = setTimeout(() => this.isHeld() || this.near(control), HOVER);
+      });
+      on(control.element, "pointerdown", () => this.near(control));
+      on(control.input, "focus", () => this.near(control));
+    }
+    on(whole, "pointerleave", () => this.leave());
+    on(whole, "focusout", () => this.leave());
+    const fit = () => this.painter.fit(this.canvas.clientWidth) && this.paint();
+    const observer = new ResizeObserver(fit);
+    observer.observe(this.canvas);
+    const theme = () => this.painter.setDark(isDark()) && this.paint();
+    const themes = new MutationObserver(theme);
+    for (const target of [document.body, document.documentElement]) themes.observe(target, { attributes: true });
+    on(prefersDark, "change", theme);
+    // Zooming changes how many pixels there are, not how wide the picture is.
+    on(globalThis, "resize", fit);
+    theme();
+    signal.addEventListener("abort", () => {
+      observer.disconnect();
+      themes.disconnect();
+      cancelAnimationFrame(this.asked);
+      clearTimeout(this.hovering);
+      clearTimeout(this.speaking);
+      whole.remove();
+    });
+  }
+
+  near(control) {
+    clearTimeout(this.hovering);
+    this.session.near(control.name, control.pixels);
+  }
+
+  /** Whether a control is held or has the focus: another one under the pointer does not take its place. */
+  isHeld() {
+    return this.whole.contains(document.activeElement) && document.activeElement.dataset.control === this.session.nearest;
+  }
+
+  leave() {
+    clearTimeout(this.hovering);
+    setTimeout(() => this.whole.matches(":hover, :focus-within") || this.session.leave(), 50);
+  }
+
+  /** Take the controls' ranges. */
+  describe(descriptions) {
+    for (const description of descriptions) this.controls[description.name]?.describe(description);
+  }
+
+  /** Show where the controls are; one that is moved at this moment is left alone. */
+  place(at, moving) {
+    for (const [name, place] of Object.entries(at)) {
+      if (name !== moving && place !== null && this.controls[name]?.at !== place) this.controls[name]?.put(place);
+    }
+  }
+
+  /** Show a picture and its table: at once, or before the next repaint of the screen. */
+  show(shot, atOnce) {
+    this.shot = shot;
+    if (atOnce) this.paint();
+    else this.asked ??= requestAnimationFrame(() => this.paint());
+  }
+
+  paint() {
+    cancelAnimationFrame(this.asked);
+    this.asked = null;
+    if (!this.shot) return;
+    const { frame, rows, key } = this.shot;
+    const { store } = this.session;
+    if (this.painter.drawings !== store.drawings) this.painter.begin(store.drawings);
+    this.painter.paint(frame);
+    this.painted = this.shot;
+    if (this.rows !== rows.join()) {
+      this.body.innerHTML = rows.map((row) => store.drawings.rows[row]).join("");
+      // A server may forbid styles in what is put into the page, but not those that a script sets.
+      for (const node of this.body.querySelectorAll("[data-style]")) node.style.cssText = node.dataset.style;
+      this.rows = rows.join();
+    }
+    this.canvas.dispatchEvent(new CustomEvent("tp-paint", { bubbles: true, detail: { key } }));
+    this.session.painted(this.shot);
+  }
+
+  /** What is painted, with everything that it refers to. */
+  get drawn() {
+    const { parts, paths, styles, images } = this.painter.drawings;
+    const style = (number) => {
+      const [clip, ...others] = styles[number].toReversed();
+      return [...others.toReversed(), paths[clip] ?? null];
+    };
+    return this.painted.frame.map((list) =>
+      list.map((part) =>
+        parts[part].map(([outline, number, ...places]) =>
+          outline < 0 ? [images[number], ...places] : [paths[outline], style(number), ...places],
+        ),
+      ),
+    );
+  }
+
+  /** Show in which state the session is; the playing control's button; which button was pressed last. */
+  status({ state, playing, pressed }) {
+    this.whole.dataset.state = state;
+    this.notice.textContent = state === "busy" ? this.part.words.busy : "";
+    for (const control of this.inOrder()) control.disable(state === "gone");
+    this.buttons.forEach((made, number) => {
+      made.disabled = state === "gone";
+      if (pressed !== undefined) made.setAttribute("aria-pressed", String(number === pressed));
+    });
+    if (!this.play) return;
+    this.play.disabled = state === "gone";
+    this.play.textContent = playing ? "⏸" : "▶";
+    this.play.setAttribute("aria-label", playing ? this.part.words.pause : this.part.words.play);
+  }
+
+  /** Say, in a region that screen readers listen to, which lines of the table have changed since it last spoke. */
+  announce() {
+    clearTimeout(this.speaking);
+    this.speaking = setTimeout(() => {
+      const now = [...this.body.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()).join(" "));
+      const changed = now.filter((line) => !this.said?.includes(line));
+      if (this.said && changed.length) this.spoken.textContent = changed.join("; ");
+      this.said = now;
+    }, QUIET);
+  }
+}

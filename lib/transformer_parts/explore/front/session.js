@@ -1,0 +1,323 @@
+// What all views of one explorer share: where its controls are, the frames that are here, and what happens at the moment.
+//
+// A session is in one of six states:
+//
+//     idle      no pointer or focus is near a control
+//     near      one is: its source may send frames ahead
+//     dragging  a value has changed a moment ago
+//     settling  the value rests, and the source was told; what stands at the end comes from there
+//     busy      an answer is late: the newest value is shown when it comes
+//     gone      there is no source any more
+//
+// A source is the kernel (panel.js) or the pack of frames of a page without one (page.js). It has the methods
+// near(range, control, at, pixels), leave(), ask(range, at), got(), move(control, at, id), press(number, id), open() and
+// close(), and gives its answers to begin(), frames(), stale() and rest() of the session.
+
+const REST = 100; // milliseconds without a change after which a value rests
+const LATE = 800; // milliseconds without an answer after which the source is busy
+const UNDER_WAY = [3, 6]; // questions whose answers have not come: at most so many on a short line and on a long one
+const LONG = 30; // milliseconds of the line that make it one question more
+const CLOSE = 1000; // milliseconds without a view after which the source is let go
+const NEW_RANGE = "tp-range"; // said on the page when a session wants another range
+
+/** What came from a source: the things that frames are made of, and the frames of one range. */
+export class Store {
+  constructor() {
+    this.begin();
+  }
+
+  begin() {
+    this.drawings = { paths: [], styles: [], images: [], parts: [], rows: [] };
+    this.clear();
+  }
+
+  add(news) {
+    for (const [kind, things] of Object.entries(news)) for (const thing of things) this.drawings[kind].push(thing);
+  }
+
+  clear() {
+    this.frames = new Map();
+  }
+
+  /** The key nearest to `wanted` on the way there from `shown`, so that no picture overshoots or goes back. */
+  onTheWay(shown, wanted) {
+    if (this.frames.has(wanted)) return wanted;
+    const [low, high] = shown < wanted ? [shown, wanted] : [wanted, shown];
+    let best;
+    for (const key of this.frames.keys()) {
+      const closer = best === undefined || Math.abs(key - wanted) < Math.abs(best - wanted);
+      if (low <= key && key <= high && closer) best = key;
+    }
+    return best;
+  }
+}
+
+export class Session {
+  constructor(part, source) {
+    Object.assign(this, { part, source, store: new Store(), views: new Set(), at: {} });
+    this.state = "idle";
+    this.range = null; // {id, control}: whose frames are in the store
+    this.nearest = null; // the control that the pointer or the focus is near
+    this.wanted = this.shown = null; // keys of the range: the newest value's, and that of the picture
+    this.asked = new Map(); // keys whose answers have not come, with the time of the question
+    this.line = 0; // milliseconds that question and answer are on their way
+    this.pending = null; // name of the last move or press that was not answered
+    this.playing = false;
+    source.session = this;
+  }
+
+  /** Show the explorer in a part of the page until the signal says that the part is gone. */
+  open(view, signal) {
+    clearTimeout(this.closing);
+    if (!this.views.size) this.source.open();
+    this.views.add(view);
+    view.describe(this.part.controls);
+    this.tell();
+    if (this.last) {
+      view.place(this.at);
+      view.show(this.last);
+    }
+    signal.addEventListener("abort", () => {
+      this.views.delete(view);
+      if (this.views.size) return;
+      this.stop();
+      this.closing = setTimeout(() => this.source.close(), CLOSE);
+    });
+  }
+
+  /** Change the state; tell the views. */
+  become(state) {
+    if (state === this.state) return;
+    this.state = state;
+    this.tell();
+  }
+
+  tell() {
+    const { state, playing, pressed } = this;
+    for (const view of this.views) view.status({ state, playing, pressed });
+  }
+
+  /** The pointer or the focus has come near a control. */
+  near(name, pixels = 0) {
+    if (this.state === "gone" || (this.at[name] ?? null) === null) return;
+    if (this.nearest !== name) this.settle();
+    this.nearest = name;
+    if (this.range?.control !== name) {
+      this.forget();
+      this.range = { id: `${Math.random()}`, control: name };
+      this.wanted = this.shown = Number(this.at[name]) || 0;
+      document.dispatchEvent(new CustomEvent(NEW_RANGE, { detail: this }));
+    }
+    this.pixels = pixels;
+    this.source.near(this.range.id, name, this.at[name], pixels);
+    if (this.state === "idle") this.become("near");
+  }
+
+  /** Nothing is near any more. */
+  leave() {
+    if (this.playing || this.nearest === null) return;
+    this.settle();
+    this.nearest = null;
+    this.source.leave();
+    if (this.state === "near") this.become("idle");
+  }
+
+  /** Another explorer of the page has the frames now: a page keeps those of one range. */
+  giveWay() {
+    if (!this.range) return;
+    this.stop();
+    this.leave();
+    this.forget();
+  }
+
+  forget() {
+    this.range = null;
+    this.store.clear();
+    this.asked.clear();
+  }
+
+  /** A control was moved. */
+  move(name, at) {
+    if (this.state === "gone") return;
+    if (this.playing && name !== this.part.play) this.stop();
+    if (this.range?.control !== name) this.near(name, this.pixels);
+    this.at[name] = at;
+    for (const view of this.views) view.place(this.at, name);
+    this.wanted = at;
+    if (this.state !== "busy") this.become("dragging");
+    this.expect();
+    this.show(true);
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.settle(), REST);
+  }
+
+  /** Show the frame of the newest value, or the nearest on the way to it, at once or soon; ask for what is not here. */
+  show(atOnce) {
+    if (!this.range || this.wanted === null) return;
+    const { store, wanted } = this;
+    const key = store.onTheWay(this.shown, wanted);
+    if (key !== undefined && key !== this.shown) {
+      this.shown = key;
+      const frame = store.frames.get(key);
+      Object.assign(this.at, frame.along);
+      for (const view of this.views) view.place(frame.along);
+      this.draw({ ...frame, key }, atOnce);
+    }
+    const [least, most] = UNDER_WAY;
+    const room = Math.min(most, least + Math.floor(this.line / LONG));
+    if (!store.frames.has(wanted) && !this.asked.has(wanted) && this.asked.size < room) {
+      this.asked.set(wanted, performance.now());
+      this.source.ask(this.range.id, wanted);
+    }
+  }
+
+  draw(shot, atOnce) {
+    this.last = shot;
+    for (const view of this.views) view.show(shot, atOnce);
+  }
+
+  /** The value rests: tell the source at once. */
+  settle() {
+    clearTimeout(this.resting);
+    this.resting = 0;
+    if (!["dragging", "busy"].includes(this.state) || !this.range || this.wanted === null) return;
+    this.become("settling");
+    this.send((id) => this.source.move(this.range.control, this.wanted, id));
+  }
+
+  press(number) {
+    if (this.state === "gone") return;
+    this.stop();
+    // What was moved before comes before.
+    this.settle();
+    this.forget();
+    this.wanted = null;
+    this.pressed = number;
+    this.become("settling");
+    this.tell();
+    this.send((id) => this.source.press(number, id));
+  }
+
+  send(give) {
+    this.pending = `${Math.random()}`;
+    this.expect();
+    give(this.pending);
+  }
+
+  /** An answer is to come; the source is busy if it does not. */
+  expect() {
+    clearTimeout(this.late);
+    this.late = setTimeout(() => {
+      if (this.pending !== null || this.asked.size) this.become("busy");
+    }, LATE);
+  }
+
+  // What a source gives.
+
+  /** All numbers begin anew. */
+  begin() {
+    this.store.begin();
+    this.range = null;
+    this.asked.clear();
+  }
+
+  /** Things that frames are made of have come. */
+  news(news) {
+    this.store.add(news);
+  }
+
+  frames(range, frames, asked, took = 0) {
+    if (asked === undefined) this.source.got();
+    if (range !== this.range?.id) return;
+    if (this.asked.has(asked)) {
+      // Questions that wait for one another are not the line's.
+      const line = performance.now() - this.asked.get(asked) - took * this.asked.size;
+      this.line += (Math.max(0, line) - this.line) / 4;
+      this.asked.delete(asked);
+    }
+    for (const { key, ...frame } of frames) this.store.frames.set(key, frame);
+    if (this.state === "busy" && this.pending === null && !this.asked.size) this.become(this.resting ? "dragging" : "near");
+    this.expect();
+    // A value for which there is no frame waits for what stands at rest.
+    if (frames.length || asked !== this.wanted) this.show();
+  }
+
+  stale(range) {
+    if (range === this.range?.id) this.forget();
+  }
+
+  /** What stands at rest: where the controls are, and what is shown. */
+  rest({ id, at, frame, rows }) {
+    if (id === this.pending) this.pending = null;
+    // A move that came after is on its way to the source, or will be.
+    if (this.pending !== null || this.resting) return;
+    clearTimeout(this.late);
+    Object.assign(this.at, at);
+    for (const view of this.views) view.place(at);
+    this.draw({ frame, rows, key: this.range ? at[this.range.control] : null });
+    this.wanted = this.shown = this.range ? at[this.range.control] : null;
+    this.become(this.nearest === null ? "idle" : "near");
+    for (const view of this.views) view.announce();
+    // From here the pointer comes to other values than from where it was before.
+    if (this.nearest !== null) this.near(this.nearest, this.pixels);
+  }
+
+  /** The controls have other ranges. */
+  describe(descriptions) {
+    this.part.controls = descriptions;
+    for (const view of this.views) view.describe(descriptions);
+  }
+
+  gone() {
+    this.stop();
+    clearTimeout(this.late);
+    this.become("gone");
+  }
+
+  // Playing: a step when the picture of the last one was seen.
+
+  togglePlay() {
+    if (this.playing) {
+      this.stop();
+      return;
+    }
+    const { play } = this.part;
+    this.near(play, this.pixels);
+    this.playing = true;
+    this.tell();
+    const { low, high } = this.ends();
+    if (this.at[play] >= high) this.step(low);
+    else this.step();
+    if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.stop();
+    else this.player = setInterval(() => this.step(), this.part.interval);
+  }
+
+  ends() {
+    const { low = 0, high, step = 1, labels } = this.part.controls.find(({ name }) => name === this.part.play);
+    return { low, high: high ?? labels.length - 1, step };
+  }
+
+  step(to) {
+    const { high, step } = this.ends();
+    const { play } = this.part;
+    if (this.waiting) return;
+    if (to === undefined && this.at[play] >= high) {
+      this.stop();
+      return;
+    }
+    this.waiting = true;
+    this.move(play, Math.min(to ?? this.at[play] + step, high));
+    for (const view of this.views) view.place(this.at);
+  }
+
+  painted({ key }) {
+    if (key === this.wanted) this.waiting = false;
+  }
+
+  stop() {
+    if (!this.playing) return;
+    clearInterval(this.player);
+    this.playing = this.waiting = false;
+    this.tell();
+  }
+}
