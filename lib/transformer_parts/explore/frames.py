@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 
-from transformer_parts.explore.ranges import Framed, Range, bring, place, twin_of
+from transformer_parts.explore.ranges import Framed, Range, bring, place, places, twin_of
 from transformer_parts.explore.shots import as_text
 
 logger = logging.getLogger(__name__)
@@ -84,10 +84,11 @@ class Frames:
             self._send({"type": "begin"})
 
     def _close(self) -> None:
-        """No page shows the panel any more: what was kept for it is let go."""
+        """A page shows the panel no more: what was kept is let go; another page that shows it opens it again."""
         self.attached = False
         self.renew()
         self._panel.let_go()
+        self._send({"type": "closed"})
 
     def _near(self, range: str, control: str, at: int | None = None, pixels: int | None = None) -> None:
         if control not in self._panel.controls:
@@ -127,8 +128,8 @@ class Frames:
     def _moved(self, control: str, at: int, id: str) -> None:
         self._move = id
         widget = self._panel.controls.get(control)
-        if widget is None or place(widget) == at:
-            # After a way there and back nothing changes; the page waits for an answer.
+        if widget is None or at not in places(widget) or place(widget) == at:
+            # There is no such place any more, or it is where the control is; the page waits for an answer.
             self.rest()
         else:
             bring(widget, at)

@@ -21,6 +21,7 @@ class Kernel {
     else if (type === "frames") this.session.frames(content.range, content.frames, content.asked, content.took);
     else if (type === "stale") this.session.stale(content.range);
     else if (type === "rest") this.session.rest(content);
+    else if (type === "closed") this.session.reopen();
   }
 
   send(type, content = {}) {

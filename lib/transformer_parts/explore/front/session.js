@@ -85,6 +85,11 @@ export class Session {
     });
   }
 
+  /** The source was closed by another page, which showed the explorer as well. */
+  reopen() {
+    if (this.views.size) this.source.open();
+  }
+
   /** Change the state; tell the views. */
   become(state) {
     if (state === this.state) return;
