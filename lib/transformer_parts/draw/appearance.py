@@ -1,7 +1,6 @@
 """What an artist looks like, as a value that can be compared: artists that did not change need not be drawn again."""
 
 from collections.abc import Hashable
-from functools import cache
 from types import MappingProxyType
 
 import numpy as np
@@ -39,7 +38,6 @@ _DERIVED = MappingProxyType(
 _PLAIN = frozenset((str, int, float, bool, type(None), np.float64, np.float32, np.int64, np.bool_, FontProperties))
 
 
-@cache
 def _left_out(kind: type[Artist]) -> frozenset[str]:
     return _BOOKKEEPING.union(*(names for owner, names in _DERIVED.items() if issubclass(kind, owner)))
 

@@ -141,11 +141,17 @@ export class Explorer {
     for (const description of descriptions) this.controls[description.name]?.describe(description);
   }
 
-  /** Show where the controls are; one that is moved at this moment is left alone. */
-  place(at, moving) {
+  /** Show where the controls are. */
+  place(at) {
     for (const [name, place] of Object.entries(at)) {
-      if (name !== moving && place !== null && this.controls[name]?.at !== place) this.controls[name]?.put(place);
+      if (place !== null && this.controls[name]?.at !== place) this.controls[name]?.put(place);
     }
+  }
+
+  /** All numbers begin anew: what was painted stays until the next picture comes. */
+  begin() {
+    this.shot = this.painted = this.rows = null;
+    this.painter.begin(this.session.store.drawings);
   }
 
   /** Show a picture and its table: at once, or before the next repaint of the screen. */
@@ -161,7 +167,6 @@ export class Explorer {
     if (!this.shot) return;
     const { frame, rows, key } = this.shot;
     const { store } = this.session;
-    if (this.painter.drawings !== store.drawings) this.painter.begin(store.drawings);
     this.painter.paint(frame);
     this.painted = this.shot;
     if (this.rows !== rows.join()) {
@@ -176,6 +181,7 @@ export class Explorer {
 
   /** What is painted, with everything that it refers to. */
   get drawn() {
+    if (!this.painted) return null;
     const { parts, paths, styles, images } = this.painter.drawings;
     const style = (number) => {
       const [clip, ...others] = styles[number].toReversed();

@@ -61,6 +61,7 @@ export class Session {
     this.wanted = this.shown = null; // keys of the range: the newest value's, and that of the picture
     this.asked = new Map(); // keys whose answers have not come, with the time of the question
     this.line = 0; // milliseconds that question and answer are on their way
+    this.moved = null; // {name, at}: what the source was not told yet
     this.pending = null; // name of the last move or press that was not answered
     this.playing = false;
     source.session = this;
@@ -81,6 +82,7 @@ export class Session {
       this.views.delete(view);
       if (this.views.size) return;
       this.stop();
+      this.leave();
       this.closing = setTimeout(() => this.source.close(), CLOSE);
     });
   }
@@ -90,11 +92,16 @@ export class Session {
     if (this.views.size) this.source.open();
   }
 
-  /** Change the state; tell the views. */
+  /** Change the state, unless there is no source any more; tell the views. */
   become(state) {
-    if (state === this.state) return;
+    if (state === this.state || this.state === "gone") return;
     this.state = state;
     this.tell();
+  }
+
+  /** The state of rest. */
+  get calm() {
+    return this.nearest === null ? "idle" : "near";
   }
 
   tell() {
@@ -146,9 +153,9 @@ export class Session {
     if (this.state === "gone") return;
     if (this.playing && name !== this.part.play) this.stop();
     if (this.range?.control !== name) this.near(name, this.pixels);
-    this.at[name] = at;
-    for (const view of this.views) view.place(this.at, name);
-    this.wanted = at;
+    this.at[name] = this.wanted = at;
+    this.moved = { name, at };
+    for (const view of this.views) view.place(this.at);
     if (this.state !== "busy") this.become("dragging");
     this.expect();
     this.show(true);
@@ -184,10 +191,11 @@ export class Session {
   /** The value rests: tell the source at once. */
   settle() {
     clearTimeout(this.resting);
-    this.resting = 0;
-    if (!["dragging", "busy"].includes(this.state) || !this.range || this.wanted === null) return;
+    if (!this.moved || this.state === "gone") return;
+    const { name, at } = this.moved;
+    this.moved = null;
     this.become("settling");
-    this.send((id) => this.source.move(this.range.control, this.wanted, id));
+    this.send((id) => this.source.move(name, at, id));
   }
 
   press(number) {
@@ -222,8 +230,9 @@ export class Session {
   /** All numbers begin anew. */
   begin() {
     this.store.begin();
-    this.range = null;
-    this.asked.clear();
+    this.forget();
+    this.last = null;
+    for (const view of this.views) view.begin();
   }
 
   /** Things that frames are made of have come. */
@@ -241,7 +250,7 @@ export class Session {
       this.asked.delete(asked);
     }
     for (const { key, ...frame } of frames) this.store.frames.set(key, frame);
-    if (this.state === "busy" && this.pending === null && !this.asked.size) this.become(this.resting ? "dragging" : "near");
+    if (this.state === "busy" && this.pending === null && !this.asked.size) this.become(this.moved ? "dragging" : this.calm);
     this.expect();
     // A value for which there is no frame waits for what stands at rest.
     if (frames.length || asked !== this.wanted) this.show();
@@ -255,13 +264,13 @@ export class Session {
   rest({ id, at, frame, rows }) {
     if (id === this.pending) this.pending = null;
     // A move that came after is on its way to the source, or will be.
-    if (this.pending !== null || this.resting) return;
+    if (this.pending !== null || this.moved || this.state === "gone") return;
     clearTimeout(this.late);
     Object.assign(this.at, at);
     for (const view of this.views) view.place(at);
     this.draw({ frame, rows, key: this.range ? at[this.range.control] : null });
     this.wanted = this.shown = this.range ? at[this.range.control] : null;
-    this.become(this.nearest === null ? "idle" : "near");
+    this.become(this.calm);
     for (const view of this.views) view.announce();
     // From here the pointer comes to other values than from where it was before.
     if (this.nearest !== null) this.near(this.nearest, this.pixels);
@@ -312,7 +321,6 @@ export class Session {
     }
     this.waiting = true;
     this.move(play, Math.min(to ?? this.at[play] + step, high));
-    for (const view of this.views) view.place(this.at);
   }
 
   painted({ key }) {
