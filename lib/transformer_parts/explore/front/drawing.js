@@ -27,7 +27,7 @@ export class Painter {
     const [width, height] = this.size;
     const scale = ((shown || width) * ratio) / width;
     const pixels = [Math.round(width * scale), Math.round(height * scale)];
-    if (this.canvas.width === pixels[0] && this.canvas.height === pixels[1]) return false;
+    if (this.scale && this.canvas.width === pixels[0] && this.canvas.height === pixels[1]) return false;
     for (const canvas of [this.canvas, this.background.canvas]) [canvas.width, canvas.height] = pixels;
     this.scale = pixels[0] / (width * this.pixelRatio);
     this.background.parts = null;

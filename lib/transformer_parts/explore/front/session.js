@@ -165,7 +165,7 @@ export class Session {
 
   /** Show the frame of the newest value, or the nearest on the way to it, at once or soon; ask for what is not here. */
   show(atOnce) {
-    if (!this.range || this.wanted === null) return;
+    if (!this.range || this.wanted === null || this.state === "gone") return;
     const { store, wanted } = this;
     const key = store.onTheWay(this.shown, wanted);
     if (key !== undefined && key !== this.shown) {
@@ -177,7 +177,7 @@ export class Session {
     }
     const [least, most] = UNDER_WAY;
     const room = Math.min(most, least + Math.floor(this.line / LONG));
-    if (!store.frames.has(wanted) && !this.asked.has(wanted) && this.asked.size < room) {
+    if (wanted !== this.shown && !this.asked.has(wanted) && this.asked.size < room) {
       this.asked.set(wanted, performance.now());
       this.source.ask(this.range.id, wanted);
     }
