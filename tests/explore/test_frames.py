@@ -527,7 +527,9 @@ def test_a_control_that_is_moved_to_where_it_is_gets_its_answer(panel, page):
     assert len(panel.computed) == before
 
 
-@pytest.mark.parametrize(("control", "at"), [("height", 12), ("height", 99), ("extra", 99), ("width", 3), ("height", 3)])
+@pytest.mark.parametrize(
+    ("control", "at"), [("height", 12), ("height", 99), ("extra", 99), ("width", 3), ("height", 3)]
+)
 def test_the_answer_comes_also_where_the_panel_cannot_follow(panel, page, logged, control, at):
     page.say(type="move", control=control, at=at, id="a")
     assert page.kinds() == ["rest"]
@@ -647,7 +649,13 @@ def test_frames_of_a_state_that_is_not_reached_are_given_up():
 
 
 def test_what_the_page_does_not_mean_is_passed_over(panel, page):
-    for content in ({}, {"type": "want"}, {"type": "near", "control": "width", "range": "1"}, {"type": "leave"}, {"type": "got"}):
+    for content in (
+        {},
+        {"type": "want"},
+        {"type": "near", "control": "width", "range": "1"},
+        {"type": "leave"},
+        {"type": "got"},
+    ):
         page.say(**content)
     assert page.messages == []
     page.near("height", at=3)
