@@ -107,7 +107,9 @@ CHANGES = {
     "cell numbers": {},
 }  # fmt: skip
 CALLS = {
-    "line": {"clip path": lambda line: line.set_clip_path(patches.Circle((0.5, 0.5), 0.2, transform=line.axes.transData))},
+    "line": {
+        "clip path": lambda line: line.set_clip_path(patches.Circle((0.5, 0.5), 0.2, transform=line.axes.transData))
+    },
     "arrow": {"places": lambda arrow: arrow.set_positions((0, 0), (0.5, 0.2))},
     "boxed text": {"the box's colour": lambda text: text.get_bbox_patch().set_facecolor("blue")},
     "heat map": {"cells": lambda artist: artist.set_cells(np.array([[0.0, 1.0]]), 1.0)},

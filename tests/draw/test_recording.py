@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 
 from transformer_parts.draw import recorded_image
-from transformer_parts.draw.recording import Drawings, Numbered, Recorder, Recording
+from transformer_parts.draw.recorder import Drawings, Numbered, Recorder
+from transformer_parts.draw.recording import Recording
 from transformer_parts.draw.settings import drawing
 from transformer_parts.draw.svg_path import STEPS, path_data
 from transformer_parts.explore.rope import RopePlane

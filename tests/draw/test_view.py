@@ -220,7 +220,7 @@ def texts_cut_off(view: View, data: object) -> dict[str, list[int]]:
         draw = Text.draw
         patch.setattr(Text, "draw", lambda text, renderer: (drawn.append(text), draw(text, renderer))[1])
         view.redraw_background()
-        view.pixels(data, 1)
+        view.frame(data)
     found, unit = {}, view.fig.dpi / CSS_DPI
     whole = view.fig.bbox.padded(CSS_PIXELS_OUTSIDE * unit)
     for text in drawn:

@@ -502,6 +502,9 @@ def test_live_panel_hides_its_still_and_no_other_picture(panel):
 def test_style_is_confined_to_panels(panel):
     (style,) = [widget.value for widget in inside(panel, widgets.HTML) if "<style>" in widget.value]
     text = re.sub(r"/\*.*?\*/|</?style>", "", style, flags=re.S)
+    # Names of animations are the whole page's.
+    assert all(name.startswith("tp-") for name in re.findall(r"@keyframes (\S+)", text))
+    text = re.sub(r"@keyframes \S+ \{ .*? \} \}", "", text)
     selectors = [s.strip() for group in re.findall(r"([^{}]+)\{", text) for s in group.split(",")]
     assert len(selectors) > 10
     assert [s for s in selectors if ".tp-panel" not in s and not s.startswith(("img[src*=", "@media"))] == []

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from ipywidgets import Checkbox, Widget
 
-from transformer_parts.draw.recording import Numbered
+from transformer_parts.draw.recorder import Numbered
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.ranges import described
 from transformer_parts.explore.shots import Shots, as_text

@@ -204,8 +204,10 @@ class RealModelPartsView(View[Parts]):
         self.silu_axes.yaxis.set_label_position("right")
         self.silu_axes.yaxis.tick_right()
         gates = np.linspace(-6, 6, 241)
-        self.silu_axes.plot(gates, silu(gates), color=theme.THIRD, linewidth=theme.LINE, linestyle="--")
-        self.silu_axes.axhline(0, color=theme.THIRD, linewidth=0.6, linestyle=":")
+        # Lies over the gates, which move.
+        (curve,) = self.silu_axes.plot(gates, silu(gates), color=theme.THIRD, linewidth=theme.LINE, linestyle="--")
+        for line in (curve, self.silu_axes.axhline(0, color=theme.THIRD, linewidth=0.6, linestyle=":")):
+            self.moving(line)
         self.loss_axes.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
         for axes in (self.loss_axes, self.gate_axes):
             axes.yaxis.set_label_coords(-0.065, 0.5)

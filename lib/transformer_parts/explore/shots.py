@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
-from transformer_parts.draw.recording import Numbered, Recording
+from transformer_parts.draw.recorder import Numbered
+from transformer_parts.draw.recording import Recording
 from transformer_parts.draw.view import View
 
 Data = TypeVar("Data")
