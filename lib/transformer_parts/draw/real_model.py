@@ -200,7 +200,8 @@ class RealModelPartsView(View[Parts]):
         self.gate_axes.set(xlim=(-6.05, 6.05), ylim=(0, 16))
         self.silu_axes = theme.style(self.gate_axes.twinx(), grid=False, y=r"$\mathrm{SiLU}(g)$")
         self.silu_axes.set(ylim=(-0.8, 6.4), facecolor="none")
-        self.silu_axes.spines["right"].set_visible(True)
+        for side, spine in self.silu_axes.spines.items():
+            spine.set_visible(side == "right")
         self.silu_axes.yaxis.set_label_position("right")
         self.silu_axes.yaxis.tick_right()
         gates = np.linspace(-6, 6, 241)
