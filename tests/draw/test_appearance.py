@@ -108,7 +108,9 @@ CHANGES = {
 }  # fmt: skip
 CALLS = {
     "steps": {"data": lambda artist: artist.set_data([0.3, 0.1, 0.2], [0, 1, 2, 3])},
-    "line": {"clip path": lambda line: line.set_clip_path(patches.Circle((0.5, 0.5), 0.2, transform=line.axes.transData))},
+    "line": {
+        "clip path": lambda line: line.set_clip_path(patches.Circle((0.5, 0.5), 0.2, transform=line.axes.transData))
+    },
     "arrow": {"places": lambda arrow: arrow.set_positions((0, 0), (0.5, 0.2))},
     "boxed text": {"the box's colour": lambda text: text.get_bbox_patch().set_facecolor("blue")},
     "heat map": {"cells": lambda artist: artist.set_cells(np.array([[0.0, 1.0]]), 1.0)},
@@ -171,6 +173,13 @@ def test_the_same_set_again_is_no_other_appearance(axes, kind):
     set_all()
     artist.stale = True
     assert appearance(artist) == before
+
+
+def test_what_is_not_a_number_stays_what_it_is(axes):
+    (line,) = axes.plot([float("nan")], [0])
+    before = appearance(line)
+    line.set_data([float("nan")], [0])
+    assert appearance(line) == before
 
 
 def test_styles_of_arrows_are_compared_by_what_they_are(axes):

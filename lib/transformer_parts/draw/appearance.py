@@ -82,7 +82,8 @@ def _kept(artist: Artist, left_out: frozenset[str]) -> list[Hashable]:
 def _value(value: object) -> Hashable:
     kind = type(value)
     if kind in _PLAIN:
-        return value
+        # One that is not a number is no other one than before.
+        return value if value == value else "nan"  # noqa: PLR0124
     if kind is np.ndarray:
         return (value.shape, value.tobytes() if value.dtype != object else tuple(map(_value, value.flat)))
     if kind is list or kind is tuple:
