@@ -492,7 +492,7 @@ def test_a_late_answer_to_a_question_alone_makes_it_busy_too(session):
             session.settle();
             rest(last("move")[3], {height: 30});
             const before = states.at(-1);
-            session.asked.add(40);
+            session.asked.set(40, performance.now());
             session.expect();
             await wait(900);
             const late = states.at(-1);

@@ -1,4 +1,4 @@
-"""Artists that did not change are not drawn again, and what is drawn is what a fresh recording of a fresh view draws."""
+"""Artists that did not change are not drawn again; what is drawn is what a fresh recording of a fresh view draws."""
 
 import gc
 from collections import Counter
@@ -51,6 +51,7 @@ def cell_numbers(axes):
 
 MAKE = {
     "line": lambda axes: axes.plot([0, 1, 2], [0.1, 0.5, 0.2], marker="o")[0],
+    "long line": lambda axes: axes.plot(np.linspace(0, 3, 4000), np.linspace(0, 1, 4000))[0],
     "text": lambda axes: axes.text(0.5, 0.5, "a"),
     "boxed text": lambda axes: axes.text(0.5, 0.5, "a", bbox={"facecolor": "red"}),
     "rectangle": lambda axes: axes.add_patch(patches.Rectangle((0.1, 0.1), 0.5, 0.5)),
@@ -77,7 +78,8 @@ MAKE = {
 ANY = {"alpha": 0.4, "visible": False, "transform": Affine2D().scale(90)}
 LOOK = {"facecolor": "#123456", "edgecolor": "#654321", "linewidth": 7, "linestyle": "--", "hatch": "//"}
 OF_LINES = {
-    "color": "#123456", "linewidth": 7, "linestyle": ":", "marker": "s", "markersize": 9, "markeredgecolor": "red",
+    "color": "#123456", "linewidth": 7, "linestyle": ":",
+    "marker": "s", "markersize": 9, "markeredgecolor": "red",
     "markerfacecolor": "red", "markeredgewidth": 3, "drawstyle": "steps", "solid_capstyle": "round", "markevery": 2,
     "dash_capstyle": "round", "solid_joinstyle": "miter", "fillstyle": "left", "xdata": [0, 1, 3], "ydata": [0, 1, 3],
     "data": ([3, 4], [1, 2]),
@@ -90,18 +92,26 @@ OF_TEXTS = {
 OF_COLLECTIONS = {"offsets": [(0.3, 0.3)], "facecolor": "#123456", "linewidth": 7, "linestyle": "--", "hatch": "//"}
 CHANGES = {
     "line": OF_LINES,
+    "long line": {"data": (np.linspace(0, 2, 4000), np.linspace(0, 1, 4000))},
     "text": OF_TEXTS,
     "boxed text": OF_TEXTS,
-    "rectangle": LOOK | {"xy": (0, 0), "width": 0.1, "height": 0.1, "bounds": (0, 0, 1, 1), "angle": 30, "joinstyle": "round"},
+    "rectangle": LOOK | {
+        "xy": (0, 0), "width": 0.1, "height": 0.1, "bounds": (0, 0, 1, 1), "angle": 30, "joinstyle": "round",
+    },
     "circle": LOOK | {"center": (0.1, 0.1), "radius": 0.4},
     "polygon": LOOK | {"xy": SQUARE[:3], "closed": False},
     "arrow": LOOK | {"arrowstyle": "-", "connectionstyle": "arc3,rad=0.4", "mutation_scale": 20},
     "steps": LOOK,
-    "lines": {"segments": [[(0, 0), (1, 0.5)]], "color": "#123456", "linewidth": 7, "linestyle": "--", "capstyle": "round"},
+    "lines": {
+        "segments": [[(0, 0), (1, 0.5)]], "color": "#123456", "linewidth": 7, "linestyle": "--", "capstyle": "round",
+    },
     "polygons": OF_COLLECTIONS | {"verts": [SQUARE[:3]], "edgecolor": "#123456"},
     "filling": OF_COLLECTIONS | {"verts": [SQUARE[:3]], "edgecolor": "#123456"},
     "paths": OF_COLLECTIONS | {"paths": [Path(SQUARE[:3])]},
-    "ellipses": {"offsets": [(0.3, 0.3)], "array": np.array([-0.5]), "clim": (0, 1), "cmap": "plasma", "widths": [0.5], "heights": [0.3], "angles": [40], "edgecolor": "red"},
+    "ellipses": {
+        "offsets": [(0.3, 0.3)], "array": np.array([-0.5]), "clim": (0, 1), "cmap": "plasma",
+        "widths": [0.5], "heights": [0.3], "angles": [40], "edgecolor": "red",
+    },
     "heat map": {},
     "numbers": {"facecolor": "#123456"},
     "cell numbers": {},
@@ -176,7 +186,8 @@ def test_the_same_set_again_is_no_other_appearance(axes, kind):
 
 
 def test_what_is_not_a_number_stays_what_it_is(axes):
-    (line,) = axes.plot([float("nan")], [0])
+    (line,) = axes.plot([], [])
+    line.set_data([float("nan")], [0])
     before = appearance(line)
     line.set_data([float("nan")], [0])
     assert appearance(line) == before

@@ -34,7 +34,9 @@ _BOOKKEEPING = frozenset(
 _PLACED = frozenset(("_x", "_y", "_width", "_height", "_transform", "_transformSet", "_mutation_scale"))
 _DERIVED = MappingProxyType(
     {
-        Line2D: frozenset(("_path", "_xy", "_x", "_y", "_transformed_path", "_subslice", "_invalidx", "_invalidy")),
+        Line2D: frozenset(
+            ("_path", "_xy", "_x", "_y", "_x_filled", "_transformed_path", "_subslice", "_invalidx", "_invalidy")
+        ),
         Collection: frozenset(
             (
                 "_mapped_colors",
@@ -83,7 +85,7 @@ def _value(value: object) -> Hashable:
     kind = type(value)
     if kind in _PLAIN:
         # One that is not a number is no other one than before.
-        return value if value == value else "nan"  # noqa: PLR0124
+        return value if value == value else "nan"
     if kind is np.ndarray:
         return (value.shape, value.tobytes() if value.dtype != object else tuple(map(_value, value.flat)))
     if kind is list or kind is tuple:
