@@ -120,9 +120,10 @@ WATCH = """
 }
 """
 
-# The way of a hand, from where the slider is to and fro over the whole of it: at each frame of the screen another value, as the browser itself
-# hands them on (events that Playwright sends take two frames each).  Of the browser's own sliders the value is set, as
-# no page can move a pointer; those of ipywidgets follow the events of a mouse.  Returns the values a second.
+# The way of a hand, from where the slider is to and fro over the whole of it: at each frame of the screen another
+# value, as the browser itself hands them on (events that Playwright sends take two frames each).  Of the browser's own
+# sliders the value is set, as no page can move a pointer; those of ipywidgets follow the events of a mouse.  Returns
+# the values a second.
 DRAG = """
 ([slider, steps, seconds]) => new Promise(resolve => {
     const own = slider.matches("input"), handle = slider.querySelector(".noUi-handle");

@@ -35,21 +35,23 @@ def test_a_frame_is_the_same_whatever_was_recorded_before(plane):
     assert drawn(fresh, fresh.frame(first)) == drawn(recording, there[0])
 
 
-def drawn(recording: Recording, frame: tuple[int, ...]) -> list:
+def drawn(recording: Recording, frame: tuple[tuple[int, ...], ...]) -> list:
     """Return what a frame draws, without the numbers of one recording."""
-    tables = recording.drawings.tables()
-    marks = [mark for part in frame for mark in tables["parts"][part]]
-    return [(tables["paths"][outline], tables["styles"][style][:7], *places) for outline, style, *places in marks]
+    paths, styles, parts = (list(table) for table in (vars(recording.drawings)[n] for n in ("paths", "styles", "parts")))
+    marks = [mark for part in (*frame[0], *frame[1]) for mark in parts[part]]
+    return [(paths[outline], styles[style][:7], *places) for outline, style, *places in marks]
 
 
 def test_a_frame_has_the_background_and_each_moving_artist(plane):
     view = plane.make_view()
     recording = Recording(view)
-    moved = recording.frame(plane.compute(**plane.state)), recording.frame(plane.compute(**plane.state | {"m": 9}))
-    assert len(moved[0]) == len(moved[1]) == 1 + len(view._moving)
+    (still, before), (as_still, after) = (
+        recording.frame(plane.compute(**plane.state | changes)) for changes in ({}, {"m": 9})
+    )
+    assert len(before) == len(after) == len(view._moving)
     # The background stays, and something moves.
-    assert moved[0][0] == moved[1][0]
-    assert moved[0][1:] != moved[1][1:]
+    assert still == as_still
+    assert before != after
 
 
 @drawing
