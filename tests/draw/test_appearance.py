@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 from matplotlib.transforms import Affine2D, Bbox
 
-from transformer_parts.draw import recording
 from transformer_parts.draw.appearance import appearance
 from transformer_parts.draw.artists import CellNumbers, HeatMap, NumberMarks
+from transformer_parts.draw.recorder import Drawings, Recorder
 from transformer_parts.draw.recording import KEPT, Recording
 from transformer_parts.draw.view import View
 from transformer_parts.explore.catalogue import PANELS
@@ -85,8 +85,8 @@ OF_LINES = {
     "data": ([3, 4], [1, 2]),
 }  # fmt: skip
 OF_TEXTS = {
-    "text": "b", "position": (0.1, 0.9), "x": 0.2, "y": 0.2, "color": "red", "fontsize": 20, "rotation": 45, "ha": "right",
-    "va": "top", "fontweight": "bold", "fontstyle": "italic", "fontfamily": "monospace",
+    "text": "b", "position": (0.1, 0.9), "x": 0.2, "y": 0.2, "color": "red", "fontsize": 20, "rotation": 45,
+    "ha": "right", "va": "top", "fontweight": "bold", "fontstyle": "italic", "fontfamily": "monospace",
     "bbox": {"facecolor": "blue", "pad": 2},
 }  # fmt: skip
 OF_COLLECTIONS = {"offsets": [(0.3, 0.3)], "facecolor": "#123456", "linewidth": 7, "linestyle": "--", "hatch": "//"}
@@ -154,7 +154,7 @@ def axes():
 @pytest.mark.parametrize(("kind", "name", "change"), CASES, ids=[f"{kind}-{name}" for kind, name, _ in CASES])
 def test_another_property_is_another_appearance(axes, kind, name, change):
     artist = MAKE[kind](axes)
-    recorder = recording.Recorder(200, 200, 100, recording.Drawings())
+    recorder = Recorder(200, 200, 100, Drawings())
     before = appearance(artist)
     assert hash(before) == hash(appearance(artist))
     artist.draw(recorder)

@@ -6,7 +6,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from transformer_parts.draw import background
-from transformer_parts.draw.background import Backgrounds
+from transformer_parts.draw.background import Backgrounds, runs
 
 
 @pytest.fixture
@@ -77,3 +77,15 @@ def test_one_is_kept_even_where_it_is_too_large(canvas, rng, monkeypatch):
         paint(canvas, rng)
         kept.keep(key, canvas)
     assert [kept.restore(key, canvas) for key in (1, 2)] == [False, True]
+
+
+def test_runs_are_the_picture_and_no_two_neighbours_are_alike(rng):
+    picture = np.repeat(rng.integers(1, 6, (37, 53)), 3, axis=1).astype(np.uint32)
+    colours, lengths = runs(picture)
+    assert np.array_equal(np.repeat(colours, lengths), picture.ravel())
+    assert (colours[1:] != colours[:-1]).all()
+
+
+def test_a_blank_picture_is_one_run():
+    colours, lengths = runs(np.full((400, 680), 7, np.uint32))
+    assert (colours.tolist(), lengths.tolist()) == ([7], [400 * 680])

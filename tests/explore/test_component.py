@@ -3,11 +3,11 @@
 import inspect
 import re
 import threading
+import zlib
 from types import MappingProxyType
 
 import ipywidgets as widgets
 import pytest
-from transformer_parts.explore.ahead import Ahead
 from visible_words import escaped
 
 from transformer_parts.draw import theme
@@ -15,6 +15,7 @@ from transformer_parts.draw.view import View
 from transformer_parts.explore import controls
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.component import Picture
+from transformer_parts.explore.frames import Frames
 from transformer_parts.explore.interview import SHEETS
 from transformer_parts.explore.interview.sheet import Sheet
 from transformer_parts.explore.live_run import LiveRun
@@ -257,14 +258,24 @@ def test_what_the_style_sheet_says_of_a_kernel_that_is_gone_passes_translate(kin
 
 
 def test_tables_drawn_ahead_pass_translate():
-    sent = []
-    ahead = Ahead(DotPanel(language="pseudo"), lambda content, buffers=(): sent.append(content))
-    ahead.message(None, {"type": "want", "range": "1", "control": "height", "at": 4}, [])
+    sent, panel = [], DotPanel(language="pseudo")
+    frames = Frames(panel, lambda content, buffers=(): sent.append((content, buffers)))
+    frames.message(None, {"type": "near", "range": "1", "control": "height", "at": 4}, [])
     for thread in threading.enumerate():
         if thread.name == "transformer_parts frames ahead":
             thread.join(PATIENCE)
-    assert len(sent) == 11 - len(ERRORS)
-    assert all("⟦the height⟧" in message["numbers"] for message in sent)
+    rows = panel.shots.things()["rows"]
+    assert rows
+    assert all("⟦the height⟧" in row for row in rows)
+    assert any("⟦the height⟧".encode() in zlib.decompress(buffer) for _, buffers in sent for buffer in buffers)
+
+
+def test_what_the_page_is_given_passes_translate():
+    part = DotPanel(language="pseudo").page_part()
+    assert part["alt"] == f"⟦{ALT}⟧"
+    assert part["presets"] == ["⟦Low⟧", "⟦Reset⟧"]
+    assert part["controls"][0]["label"] == "⟦height⟧"
+    assert all(text.startswith("⟦") for text in part["words"].values())
 
 
 # ---------------------------------------------------------------- the language

@@ -575,6 +575,13 @@ def test_set_ends_a_range(panel, page):
     assert page.rest()[1] == wanted(panel)
 
 
+def test_ranges_that_change_are_said(panel, page):
+    panel.controls["height"].max = 30
+    panel.controls["red"].value = True
+    assert panel._front_end.controls[0]["high"] == 30
+    assert page.kinds()[-1] == "rest"
+
+
 def test_buttons_are_those_of_the_presets_and_the_first_state(panel, page):
     page.near("height")
     page.idle()

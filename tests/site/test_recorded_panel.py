@@ -4,13 +4,16 @@ import base64
 import itertools
 import json
 import zlib
+from types import SimpleNamespace
 
 import pytest
+from explorer_page import drawn
 from publish.recorded_panel import Limits, RecordedPanel, options, thin
 
 from transformer_parts.explore.budget import BudgetCost
 from transformer_parts.explore.readout import table
 from transformer_parts.explore.rope import RopePlane
+from transformer_parts.explore.shots import Shot, Shots
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +55,51 @@ def test_every_control_has_its_range_from_every_setting(plane):
 def test_the_pack_holds_the_tables_of_the_panel(plane):
     pack = json.loads(zlib.decompress(base64.b64decode(plane.pack)))
     for label, start in zip(plane.settings, pack["starts"], strict=True):
+        described = {control["name"]: control for control in start["controls"]}
+        assert list(described) == list(plane.panel.controls)
         for name, moved in start["ranges"].items():
-            value = dict(options(plane.panel.controls[name]))[moved["labels"][-1]]
+            labels = described[name]["labels"]
+            assert len(labels) == len(moved["shots"]) == len(moved["moved"])
+            value = dict(options(plane.panel.controls[name]))[labels[-1]]
             plane.panel.reset()
             plane.panel.put(plane.settings[label] | {name: value})
             wanted = table(plane.panel.rows(plane.panel.compute(**plane.panel.state)))
             # The page's script sets styles: its policy allows none in the text.
             wanted = wanted.replace(' style="', ' data-style="')
-            rows = "".join(pack["rows"][row] for row in pack["shots"][moved["shots"][-1]][1])
+            rows = "".join(pack["drawings"]["rows"][row] for row in pack["shots"][moved["shots"][-1]][1])
             assert f'">{rows}</table>' in wanted, (label, name)
+
+
+def test_the_pack_holds_the_pictures_of_the_panel(plane):
+    pack = json.loads(zlib.decompress(base64.b64decode(plane.pack)))
+    held = SimpleNamespace(things=lambda: pack["drawings"])
+    for label, start in zip(plane.settings, pack["starts"], strict=True):
+        labels = {control["name"]: control["labels"] for control in start["controls"]}
+        assert {name: labels[name][at] for name, at in start["at"].items()} == {
+            name: {value: text for text, value in options(control)}[plane.settings[label][name]]
+            for name, control in plane.panel.controls.items()
+        }
+        for name, moved in start["ranges"].items():
+            assert moved["shots"][start["at"][name]] == start["shot"]
+            for place in (0, len(labels[name]) // 2):
+                value = dict(options(plane.panel.controls[name]))[labels[name][place]]
+                plane.panel.reset()
+                plane.panel.put(plane.settings[label] | {name: value})
+                fresh = Shots(plane.panel.make_view(), plane.panel.numbers)
+                wanted = drawn(fresh, fresh.shot(plane.panel.compute(**plane.panel.state)))
+                frame, rows = pack["shots"][moved["shots"][place]]
+                assert drawn(held, Shot(frame, rows)) == json.loads(json.dumps(wanted)), (label, name, place)
+
+
+def test_what_moves_along_has_places_on_the_page():
+    """Or, where the page has no such value, a label."""
+    explorer = RecordedPanel(BudgetCost(), Limits(values=5))
+    for start in explorer.content()["starts"]:
+        labels = {control["name"]: control["labels"] for control in start["controls"]}
+        for moved in start["ranges"].values():
+            for along in moved["moved"]:
+                for name, at in along.items():
+                    assert at not in labels[name] if isinstance(at, str) else 0 <= at < len(labels[name])
 
 
 def test_what_is_thinned_is_said(plane):
