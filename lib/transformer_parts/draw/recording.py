@@ -88,8 +88,12 @@ class Recording:
         return lately[look]
 
     def _draw(self, artist: Artist) -> int:
-        artist.draw(self._recorder)
-        return self._recorder.take()
+        try:
+            artist.draw(self._recorder)
+        finally:
+            # What was drawn before an error is not the next artist's.
+            number = self._recorder.take()
+        return number
 
 
 def _ordered(artists: Iterable[Artist], patch: Artist) -> list[Artist]:
