@@ -333,6 +333,29 @@ def test_only_what_changed_is_drawn(drawn_artists):
     assert drawn_artists == []
 
 
+def test_an_artist_that_fails_half_way_leaves_nothing_to_the_next(monkeypatch):
+    view = Line()
+    record = Recording(view)
+    wanted = record.frame((1, 1, 9)), record.frame((2, 2, 9))
+
+    def fail(recorder):
+        type(view.line).draw(view.line, recorder)
+        raise RuntimeError("half way")
+
+    monkeypatch.setattr(view.line, "draw", fail)
+    with pytest.raises(RuntimeError, match="half way"):
+        record.frame((3, 3, 9))
+    monkeypatch.undo()
+    parts_before = len(record.drawings.parts)
+    again = record.frame((3, 3, 9))
+    assert (record.frame((1, 1, 9)), record.frame((2, 2, 9))) == wanted
+    fresh = Recording(Line())
+    theirs = fresh.frame((3, 3, 9))
+    mine, others = (list(one.drawings.parts) for one in (record, fresh))
+    assert [len(mine[part]) for part in again[1]] == [len(others[part]) for part in theirs[1]]
+    assert len(record.drawings.parts) <= parts_before + 2
+
+
 def test_the_last_looks_are_remembered(drawn_artists):
     record = Recording(Line())
     for height in range(KEPT):
