@@ -132,7 +132,8 @@ def test_without_a_width_a_picture_has_its_own(js):
 def test_fit_and_dark_say_whether_anything_changes(js):
     assert js(
         "size => { const p = new front.Painter(canvas, {}, size);"
-        " return [p.fit(40, 1), p.fit(40, 1), p.fit(20, 2), p.fit(40, 2), p.setDark(false), p.setDark(true), p.setDark(true)]; }",
+        " return [p.fit(40, 1), p.fit(40, 1), p.fit(20, 2), p.fit(40, 2), p.setDark(false), p.setDark(true), "
+        "p.setDark(true)]; }",
         SIZE,
     ) == [True, False, False, True, False, True, False]
 
@@ -180,7 +181,8 @@ def test_a_background_is_drawn_once_for_as_long_as_it_stays(js, paint):
     drawn = js(
         "() => { const drawn = []; const draw = painter.draw.bind(painter);"
         " painter.draw = (context, part) => { drawn.push(part); draw(context, part); };"
-        " const frames = [[[0, 1], [2]], [[0, 1], [3]], [[0], [3]]]; for (const frame of frames) painter.paint(frame);"
+        " const frames = [[[0, 1], [2]], [[0, 1], [3]], [[0], [3]]]; "
+        "for (const frame of frames) painter.paint(frame);"
         " painter.fit(40, 1); painter.paint(frames[2]); painter.setDark(true); painter.paint(frames[2]);"
         " painter.begin({...painter.drawings}); painter.paint(frames[2]); return drawn; }"
     )
@@ -220,7 +222,8 @@ def test_new_drawings_take_the_place_of_the_old_with_the_same_numbers(js, paint)
     paint([0], [1])
     assert js(
         "() => { const {drawings} = painter;"
-        " painter.begin({...drawings, paths: ['m0 0l40 0 0 40-40 0z'], styles: [['#0000ff', ...drawings.styles[0].slice(1)]],"
+        " painter.begin({...drawings, paths: ['m0 0l40 0 0 40-40 0z'], styles: [['#0000ff', "
+        "...drawings.styles[0].slice(1)]],"
         " parts: [[], [[0, 0, 0, 0]]]}); painter.paint([[0], [1]]); const {2: data} = seen();"
         " return [data.slice(0, 3), data.slice(4 * 4, 4 * 4 + 3)]; }"
     ) == [list(BLUE), list(WHITE)]
@@ -333,8 +336,10 @@ def test_another_range_keeps_the_value_where_it_can(control):
     assert control(
         "slider",
         "c => { c.put(1000); const found = [];"
-        " for (const high of [1500, 500]) { c.describe({label: 'depth', low: 0, high, step: 1, hidden: high === 500});"
-        " found.push([c.at, c.input.max, c.label.textContent, c.value.textContent, c.element.hidden]); } return found; }",
+        " for (const high of [1500, 500]) { c.describe({label: 'depth', low: 0, high, step: 1, "
+        "hidden: high === 500});"
+        " found.push([c.at, c.input.max, c.label.textContent, c.value.textContent, c.element.hidden]); "
+        "} return found; }",
     ) == [[1000, "1500", "depth", "1,000", False], [500, "500", "depth", "500", True]]
     assert control(
         "menu",
@@ -346,7 +351,8 @@ def test_another_range_keeps_the_value_where_it_can(control):
 def test_a_value_without_a_place_is_known_by_its_label(control):
     assert control(
         "list",
-        "c => { c.put('1.0'); const there = [c.at, c.value.textContent]; c.put('0.7'); return [there, c.value.textContent, c.input.getAttribute('aria-valuetext')]; }",
+        "c => { c.put('1.0'); const there = [c.at, c.value.textContent]; c.put('0.7'); "
+        "return [there, c.value.textContent, c.input.getAttribute('aria-valuetext')]; }",
     ) == [
         [2, "1.0"],
         "0.7",
@@ -450,7 +456,8 @@ def test_the_states_of_a_drag(session):
 
 def test_a_drag_without_a_pointer_ends_idle(session):
     assert session(
-        "async () => { session.move('red', 1); session.leave(); const told = last('move').slice(0, 3); rest(last('move')[3], {red: 1}); return [states, told]; }"
+        "async () => { session.move('red', 1); session.leave(); const told = last('move').slice(0, 3); "
+        "rest(last('move')[3], {red: 1}); return [states, told]; }"
     ) == [
         ["idle", "near", "dragging", "settling", "idle"],
         ["move", "red", 1],
@@ -519,7 +526,8 @@ def test_an_answer_in_time_is_not_late(session):
 
 def test_busy_with_a_press_ends_with_its_answer(session):
     assert session(
-        "async () => { session.press(0); await wait(900); rest(last('press')[2], {height: 90}); return [states, shown.length]; }"
+        "async () => { session.press(0); await wait(900); rest(last('press')[2], {height: 90}); "
+        "return [states, shown.length]; }"
     ) == [["idle", "settling", "busy", "idle"], 1]
 
 
@@ -570,7 +578,8 @@ def test_a_value_is_told_when_it_rests_and_once(session):
 )
 def test_what_was_moved_is_told_before_anything_else_happens(session, act):
     told = session(
-        f"async () => {{ session.near('height', 9); session.move('height', 24); calls.length = 0; {act}; await wait(150); return calls; }}"
+        f"async () => {{ session.near('height', 9); session.move('height', 24); calls.length = 0; {act}; "
+        f"await wait(150); return calls; }}"
     )
     moves = [call for call in told if call[0] == "move"]
     assert [call[:3] for call in moves] == [["move", "height", 24]]
@@ -632,7 +641,8 @@ def test_at_most_three_questions_are_under_way_and_the_latest_value_is_next(sess
 
 def test_what_is_here_is_not_asked_for_and_nothing_twice(session):
     assert session(
-        "async () => { session.near('height', 200); give(20, 21); for (const at of [20, 21, 22, 20, 22]) session.move('height', at); return asked(); }"
+        "async () => { session.near('height', 200); give(20, 21); "
+        "for (const at of [20, 21, 22, 20, 22]) session.move('height', at); return asked(); }"
     ) == [22]
 
 
@@ -670,7 +680,11 @@ def test_a_picture_never_goes_back_and_never_beyond(session):
     ],
 )
 def test_the_nearest_on_the_way(js, keys, shown, wanted, best):
-    code = "([keys, shown, wanted]) => { const store = new front.Store(); for (const key of keys) store.frames.set(key, {}); return store.onTheWay(shown, wanted) ?? null; }"
+    code = """([keys, shown, wanted]) => {
+        const store = new front.Store();
+        for (const key of keys) store.frames.set(key, {});
+        return store.onTheWay(shown, wanted) ?? null;
+    }"""
     assert js(code, [keys, shown, wanted]) == best
 
 
@@ -691,8 +705,10 @@ def test_a_value_without_a_frame_waits_for_what_is_at_rest(session):
 
 def test_frames_ahead_are_acknowledged_and_answers_are_not(session):
     assert session(
-        "() => { session.near('height', 200); give(11); session.frames('another', [frame(12)]); session.move('height', 20); answer(20);"
-        " session.frames('another', [frame(12)], 12); return [called('got').length, [...session.store.frames.keys()]]; }"
+        "() => { session.near('height', 200); give(11); session.frames('another', [frame(12)]); "
+        "session.move('height', 20); answer(20);"
+        " session.frames('another', [frame(12)], 12); "
+        "return [called('got').length, [...session.store.frames.keys()]]; }"
     ) == [2, [11, 20]]
 
 
@@ -859,7 +875,8 @@ def test_the_source_is_open_as_long_as_there_is_a_view(session):
 
 def test_a_source_that_another_page_closed_is_opened_again(session):
     assert session(
-        "() => { session.reopen(); const open = called('open').length; ends.abort(); session.reopen(); return [open, called('open').length]; }"
+        "() => { session.reopen(); const open = called('open').length; ends.abort(); session.reopen(); "
+        "return [open, called('open').length]; }"
     ) == [1, 1]
 
 
@@ -877,12 +894,16 @@ def test_one_explorer_of_a_page_has_frames(session):
 
 
 def test_a_control_without_a_place_is_not_near(session):
-    assert session("() => { session.at.red = null; session.near('red', 9); return [states, calls]; }") == [["idle"], []]
+    assert session("() => { session.at.red = null; session.near('red', 9); return [states, calls]; }") == [
+        ["idle"],
+        [],
+    ]
 
 
 def test_what_moves_along_is_known(session):
     assert session(
-        "() => { session.near('height', 9); session.move('height', 20); session.frames(range(), [frame(20, {extra: 70})], 20); return session.at; }"
+        "() => { session.near('height', 9); session.move('height', 20); "
+        "session.frames(range(), [frame(20, {extra: 70})], 20); return session.at; }"
     ) == {"height": 20, "extra": 70, "red": 0}
 
 
@@ -985,7 +1006,8 @@ EXPLORER = """
         press(number, id) { calls.push(["press", number]); if (answers) rest(id, {height: [90, 10][number]}); },
     };
     // The table of a height: its number, and a line that stays.
-    const rows = Array.from({length: 101}, (_, at) => `<tr><th>height</th><td data-style="color: rgb(${at}, 0, 0)">${at}</td></tr>`);
+    const rows = Array.from({length: 101}, (_, at) =>
+        `<tr><th>height</th><td data-style="color: rgb(${at}, 0, 0)">${at}</td></tr>`);
     const parts = [...drawings.parts];
     while (parts.length < 101) parts.push([[0, 0, parts.length, 0]]);
     const things = {...drawings, parts, rows: [...rows, "<tr><th>unit</th><td>m</td></tr>"]};
@@ -1003,7 +1025,8 @@ EXPLORER = """
         screen: () => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve))),
         table: () => [...root.querySelectorAll("td")].map(cell => cell.textContent),
     });
-    root.addEventListener("tp-paint", ({detail}) => paints.push([detail.key, Number(table()[0]), Number(root.querySelector("[data-control=height]").value)]));
+    root.addEventListener("tp-paint", ({detail}) => paints.push([detail.key, Number(table()[0]),
+        Number(root.querySelector("[data-control=height]").value)]));
     window.explorer = new front.Explorer(root, session, ends.signal);
     session.open(explorer, ends.signal);
     session.begin();
@@ -1204,7 +1227,8 @@ def test_the_picture_follows_its_width_and_the_theme(explorer):
         )
         colours.append(
             explorer.evaluate(
-                "() => [...explorer.canvas.getContext('2d').getImageData(explorer.canvas.width - 1, explorer.canvas.height - 1, 1, 1).data]"
+                "() => [...explorer.canvas.getContext('2d').getImageData(explorer.canvas.width - 1, "
+                "explorer.canvas.height - 1, 1, 1).data]"
             )
         )
     explorer.evaluate("() => { delete document.documentElement.dataset.theme; }")
@@ -1229,7 +1253,8 @@ def test_the_theme_is_that_of_the_page(explorer, mark, dark):
     explorer.evaluate("() => screen()")
     found = explorer.evaluate("() => explorer.painter.dark")
     explorer.evaluate(
-        "() => { for (const {dataset} of [document.body, document.documentElement]) for (const name of Object.keys(dataset)) delete dataset[name]; }"
+        "() => { for (const {dataset} of [document.body, "
+        "document.documentElement]) for (const name of Object.keys(dataset)) delete dataset[name]; }"
     )
     explorer.evaluate("() => screen()")
     assert found is dark
@@ -1241,7 +1266,8 @@ def test_the_reader_s_wish_counts_where_the_page_allows_both(explorer):
     try:
         plain = explorer.evaluate("async () => { await screen(); return explorer.painter.dark; }")
         allowed = explorer.evaluate(
-            "async () => { document.documentElement.style.colorScheme = 'light dark'; await screen(); return explorer.painter.dark; }"
+            "async () => { document.documentElement.style.colorScheme = 'light dark'; await screen(); "
+            "return explorer.painter.dark; }"
         )
     finally:
         explorer.emulate_media(color_scheme="light")
@@ -1252,8 +1278,10 @@ def test_the_reader_s_wish_counts_where_the_page_allows_both(explorer):
 def test_what_is_gone_from_the_page_leaves_nothing(explorer):
     assert explorer.evaluate(
         "async () => { session.move('height', 30); ends.abort(); await wait(300);"
-        " const painted = paints.length; session.last && explorer.show; document.documentElement.dataset.theme = 'dark';"
-        " await screen(); delete document.documentElement.dataset.theme; return [root.childElementCount, paints.length === painted]; }"
+        " const painted = paints.length; session.last && explorer.show; "
+        "document.documentElement.dataset.theme = 'dark';"
+        " await screen(); delete document.documentElement.dataset.theme; "
+        "return [root.childElementCount, paints.length === painted]; }"
     ) == [0, True]
 
 
@@ -1305,20 +1333,23 @@ def packed(js):
 
 def test_a_pack_shows_its_start_and_every_frame_of_a_range(packed):
     assert packed(
-        "async () => { session.near('height'); for (const at of [2, 0, 1]) session.move('height', at); await wait(150);"
+        "async () => { session.near('height'); for (const at of [2, 0, 1]) session.move('height', at); "
+        "await wait(150);"
         " return [shown, session.state, session.at]; }"
     ) == [[1, 2, 0, 1, 1], "near", {"height": 1, "red": 0}]
 
 
 def test_in_a_pack_others_move_along(packed):
     assert packed(
-        "async () => { session.move('height', 2); const along = {...session.at}; await wait(150); return [along, session.at, shown.at(-1)]; }"
+        "async () => { session.move('height', 2); const along = {...session.at}; await wait(150); "
+        "return [along, session.at, shown.at(-1)]; }"
     ) == [{"height": 2, "red": 1}, {"height": 2, "red": 1}, 2]
 
 
 def test_another_control_of_a_pack_moves_from_the_start(packed):
     assert packed(
-        "async () => { session.move('height', 0); session.settle(); session.move('red', 1); await wait(150); return [session.at, shown.at(-1)]; }"
+        "async () => { session.move('height', 0); session.settle(); session.move('red', 1); await wait(150); "
+        "return [session.at, shown.at(-1)]; }"
     ) == [{"height": 1, "red": 1}, 3]
 
 
