@@ -37,6 +37,12 @@ def heat_map(axes):
     return artist
 
 
+def heat_map_without_a_clip(axes):
+    artist = heat_map(axes)
+    artist.set_clip_box(None)
+    return artist
+
+
 def number_marks(axes):
     artist = NumberMarks(axes, 9)
     artist.set_numbers([1, 2], [(0.2, 0.2), (0.5, 0.5)])
@@ -71,6 +77,7 @@ MAKE = {
         autolim=False,
     ),
     "heat map": heat_map,
+    "heat map without a clip": heat_map_without_a_clip,
     "numbers": number_marks,
     "cell numbers": cell_numbers,
 }  # fmt: skip
@@ -113,6 +120,7 @@ CHANGES = {
         "widths": [0.5], "heights": [0.3], "angles": [40], "edgecolor": "red",
     },
     "heat map": {},
+    "heat map without a clip": {},
     "numbers": {"facecolor": "#123456"},
     "cell numbers": {},
 }  # fmt: skip
