@@ -407,3 +407,25 @@ def test_a_box_is_compared_by_its_edges(axes):
     between = appearance(artist)
     artist.set_clip_box(Bbox([(0, 0), (50, 60)]))
     assert len({before, between, appearance(artist)}) == 3
+
+
+class Faces(View[float]):
+    """An ellipse in units of the data, whose limits follow."""
+
+    size = (60, 40)
+
+    def build(self):
+        self.axes = self.fig.add_axes((0.2, 0.2, 0.7, 0.7), xlim=(0, 1), ylim=(0, 9))
+        faces = EllipseCollection([0.2], [2], [0], units="xy", offsets=[(0.5, 0.5)], offset_transform=None)
+        self.faces = self.moving(self.axes.add_collection(faces, autolim=False))
+
+    def update(self, data):
+        self.limits(self.axes, y=(0, data))
+        return self
+
+
+def test_what_has_the_size_of_its_data_follows_the_limits():
+    record = Recording(Faces())
+    first, second = record.frame(9.0), record.frame(3.0)
+    assert first[1] != second[1]
+    assert record.frame(9.0) == first
