@@ -202,7 +202,7 @@ def test_exact_zeros_are_white_and_hold_a_zero(causality_view):
     assert len(view.channel_zeros.get_offsets()) == 3 * 8
     cells = LogMap(view.reach_axes)
     cells.set_sizes(np.array([[0.0, 1e-30, 1e-3, 99.0]]))
-    colours = cells._colours.view(np.uint8).reshape(4, 4)
+    colours = cells.colours.view(np.uint8).reshape(4, 4)
     assert (colours[0] == 255).all()
     assert len({tuple(colour) for colour in colours}) == 4
     luminance = colours[1:, :3] @ [0.2126, 0.7152, 0.0722]

@@ -20,10 +20,10 @@ def view():
 def test_positions_go_to_the_right_and_channels_down(view):
     data = table()
     view.update(data)
-    colours = view.cells._colours
+    colours = view.cells.colours
     assert colours.shape == (6, 9)
     low, high = colours[0, 0], colours[5, 8]
-    again = PositionTableView().update(Table(**{**vars(data), "table": -data.table})).cells._colours
+    again = PositionTableView().update(Table(**{**vars(data), "table": -data.table})).cells.colours
     assert (again[0, 0], again[5, 8]) == (high, low)
     assert view.table_axes.get_ylim() == (5.5, -0.5)
 
@@ -77,11 +77,11 @@ def test_dots_and_squares_are_the_vectors(view_of_positions_shift):
     assert view_of_positions_shift.moved.get_ydata().tolist() == data.moved.tolist()
     assert view_of_positions_shift.wanted.get_ydata().tolist() == data.wanted.tolist()
     assert view_of_positions_shift.moved.get_xdata().tolist() == [0, 1, 2, 3]
-    assert view_of_positions_shift.cells._colours.shape == (4, 4)
+    assert view_of_positions_shift.cells.colours.shape == (4, 4)
     assert (
-        view_of_positions_shift.cells._colours[0, 0]
-        != view_of_positions_shift.cells._colours[3, 3]
-        != view_of_positions_shift.cells._colours[0, 3]
+        view_of_positions_shift.cells.colours[0, 0]
+        != view_of_positions_shift.cells.colours[3, 3]
+        != view_of_positions_shift.cells.colours[0, 3]
     )
 
 

@@ -37,7 +37,7 @@ def test_a_frame_is_the_same_whatever_was_recorded_before(plane):
 
 def drawn(recording: Recording, frame: tuple[tuple[int, ...], ...]) -> list:
     """Return what a frame draws, without the numbers of one recording."""
-    paths, styles, parts = (list(table) for table in (vars(recording.drawings)[n] for n in ("paths", "styles", "parts")))
+    paths, styles, parts = (list(vars(recording.drawings)[name]) for name in ("paths", "styles", "parts"))
     marks = [mark for part in (*frame[0], *frame[1]) for mark in parts[part]]
     return [(paths[outline], styles[style][:7], *places) for outline, style, *places in marks]
 

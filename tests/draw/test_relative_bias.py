@@ -164,9 +164,9 @@ def test_the_row_is_the_querys(view_of_relative_bias_weights, rng, causal):
 
 def test_hidden_cells_have_no_colour(view_of_relative_bias_weights, rng):
     view_of_relative_bias_weights.update(weights(rng))
-    blank = view_of_relative_bias_weights.bias_map._colours[0, 6]
-    assert (view_of_relative_bias_weights.bias_map._colours[np.triu_indices(7, 1)] == blank).all()
-    assert view_of_relative_bias_weights.weight_map._colours[0, 0] != blank
+    blank = view_of_relative_bias_weights.bias_map.colours[0, 6]
+    assert (view_of_relative_bias_weights.bias_map.colours[np.triu_indices(7, 1)] == blank).all()
+    assert view_of_relative_bias_weights.weight_map.colours[0, 0] != blank
 
 
 def test_scales_hold_what_they_show(view_of_relative_bias_weights, rng):

@@ -150,7 +150,7 @@ def test_maps_are_blue_and_red_and_darker_for_more_weight():
     view, data = RopeLayoutHeadsView(), readings()
     view.update(data)
     for cells, weights, channel in ((view.right_map, data.right, 2), (view.read_map, data.read, 0)):
-        colours = cells._colours.view(np.uint8).reshape(7, 7, 4)[..., :3].astype(int)
+        colours = cells.colours.view(np.uint8).reshape(7, 7, 4)[..., :3].astype(int)
         largest = np.unravel_index(weights.argmax(), weights.shape)
         assert colours[largest].argmax() == channel
         assert colours[largest].sum() < colours[0, 6].sum(), "no weight is light"

@@ -82,7 +82,7 @@ def test_a_head_that_overflowed_has_no_point_and_blue_rows():
     view.frame(data)
     assert_allclose(view.ceiling.get_ydata(), 65504 / 4)
     assert np.isnan(view.curves[view.logit_axes, PLAIN][1].get_ydata()).all()
-    colours = view.maps[PLAIN]._colours.view(np.uint8).reshape(9, 9, 4).astype(int)
+    colours = view.maps[PLAIN].colours.view(np.uint8).reshape(9, 9, 4).astype(int)
     lost = np.isnan(data.plain.weights[3]).any(axis=-1)
     assert lost.any()
     bluer = colours[..., 2] > colours[..., 0] + 40

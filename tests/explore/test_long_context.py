@@ -143,7 +143,7 @@ def test_costs_presets_give_the_worked_numbers():
     panel = LongContextCosts()
 
     def cache(label):
-        panel._press(panel.presets[label])
+        panel.press([*panel.presets].index(label))
         return table(panel)["cache of one sequence"]
 
     assert [cache(label) for label in panel.presets] == [
@@ -153,7 +153,7 @@ def test_costs_presets_give_the_worked_numbers():
         "4.000 GiB",
         "0.500 GiB",
     ]
-    panel._press(panel.presets["at 128K"])
+    panel.press([*panel.presets].index("at 128K"))
     rows = table(panel)
     assert rows["the prompt, at least"] == "6.47 s"
     assert rows["one new token, at least"] == "9.923 ms"

@@ -26,7 +26,7 @@ def table(panel) -> dict[str, str]:
 
 
 def press(panel, label):
-    panel._press(panel.presets[label])
+    panel.press([*panel.presets].index(label))
     assert panel.error is None
     return table(panel)
 
@@ -149,7 +149,7 @@ def test_another_passage_is_shown_by_all_panels(shared):
 def test_presets_and_reset_bring_the_librarys_passage_back(shared):
     for label in ("A massive activation", None):
         shared[0].reading.text.value = "another"
-        shared[0]._press(shared[0].presets[label] if label else shared[0]._initial)
+        shared[0].press([*shared[0].presets].index(label) if label else -1)
         assert shared[0].passage.text == load_passage().text == shared[0].reading.text.value
         assert all(panel.error is None and len(panel.passage) == 20 for panel in shared)
 

@@ -144,7 +144,7 @@ TAUGHT_IN = {
     "norms": ("09_norms", "10_norm_placement"),
     "feedforward": ("11_activations", "12_swiglu"),
     "budget": ("13_budget",),
-    "training": ("07_cache", "10_norm_placement", "14_decoder_layer", "15_stability"),
+    "training": ("07_cache", "10_norm_placement", "14_decoder_layer", "15_stability", "18_real_model"),
 }
 
 

@@ -62,4 +62,4 @@ def test_no_word_of_a_page_escapes(stem):
     assert 'lang="en-x-pseudo"' in html
     assert not words(html)
     for explorer in explorers:
-        assert not [word for row in explorer.content()["rows"] for word in escaped(row)]
+        assert not [word for row in explorer.content()["drawings"]["rows"] for word in escaped(row)]

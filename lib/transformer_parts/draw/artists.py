@@ -45,6 +45,11 @@ class HeatMap(Artist):
         self._cells = scaled.astype(np.uint8)
         self.stale = True
 
+    @property
+    def colours(self) -> NDArray[np.uint32]:
+        """The colour of each cell, red, green, blue and alpha as the bytes of one number."""
+        return self._table[self._cells]
+
     def draw(self, renderer: RendererBase) -> None:
         """Draw every cell as a rectangle of whole device pixels."""
         box = self.axes.bbox
@@ -56,7 +61,7 @@ class HeatMap(Artist):
             return
         # The renderer counts rows from the bottom.
         rows, columns = (np.arange(n) * have // n for n, have in zip(size, self._cells.shape, strict=True))
-        pixels = self._table[self._cells[np.ix_(rows[::-1], columns)]].view(np.uint8).reshape(*size, 4)
+        pixels = self.colours[np.ix_(rows[::-1], columns)].view(np.uint8).reshape(*size, 4)
         context = renderer.new_gc()
         renderer.draw_image(context, left, bottom, pixels)
         context.restore()

@@ -15,6 +15,8 @@ from transformer_parts.draw.settings import drawing
 Data = TypeVar("Data")
 
 CSS_DPI = 100
+#: Device pixels per CSS pixel: serves ordinary and high-resolution screens alike.
+SCALE = 2.0
 
 
 class View(ABC, Generic[Data]):
@@ -24,13 +26,13 @@ class View(ABC, Generic[Data]):
     changes are made by ``self.moving(...)``; everything else is drawn once and kept as the background.  `update` sets
     every moving artist from the data alone, so that a frame is a function of the data, whatever was drawn before.
 
-    `scale` is the number of device pixels per CSS pixel; 2 serves ordinary and high-resolution screens alike.
+    `scale` is the number of device pixels per CSS pixel.
     `background_version` counts the changes of what does not move.
     """
 
     size = (680, 420)  # width and height in CSS pixels
 
-    def __init__(self, scale: float = 2.0):
+    def __init__(self, scale: float = SCALE):
         self._moving: list[Artist] = []
         self._backgrounds = Backgrounds()
         self.background_version = 0

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import ipywidgets as widgets
 
-from transformer_parts.draw.view import CSS_DPI
+from transformer_parts.draw.view import SCALE
 from transformer_parts.explore import controls
 from transformer_parts.explore.component import ViewComponent
 from transformer_parts.explore.frames import Frames
@@ -64,7 +64,8 @@ class Panel(ViewComponent[Data]):
         self._frames = Frames(self, self._front_end.send)
         self._front_end.on_msg(self._frames.message)
         fallback = self.beside(self._make_side()).add_class("tp-fallback")
-        self.widget = self.on_page(*self.make_above(), self._front_end.add_class("tp-front"), fallback, self.status)
+        front = widgets.Box([self._front_end]).add_class("tp-front")
+        self.widget = self.on_page(*self.make_above(), front, fallback, self.status)
         self._show()
         for name, control in self.controls.items():
             control.observe(lambda change, name=name: self._changed(name, change.old), names="value")
@@ -276,7 +277,7 @@ class Panel(ViewComponent[Data]):
             "presets": [self.translate(label) for label in (*self.presets, _("Reset"))],
             "play": self.play or "",
             "interval": self.play_interval,
-            "size": {"width": width, "height": height, "pixelRatio": self.view.fig.dpi / CSS_DPI},
+            "size": {"width": width, "height": height, "pixelRatio": SCALE},
             "alt": self.translate(self.alt),
             "words": {name: self.translate(text) for name, text in words.items()},
         }

@@ -69,9 +69,12 @@ class _Pseudo(Language):
 
 
 def _marked(text: str) -> str:
-    """Mark each paragraph and each item of a list, so that Markdown is still read as it is meant."""
-    pieces = re.split(r"(\n\s*\n|^- )", text, flags=re.MULTILINE)
-    return "".join(re.sub(r"\A(\s*)(.*[A-Za-z]{2}.*?)(\s*)\Z", r"\1⟦\2⟧\3", piece, flags=re.DOTALL) for piece in pieces)
+    """Mark each paragraph and each item of a list, so that Markdown is still read as it is meant; code stays."""
+    pieces = re.split(r"(^```[\s\S]*?^```$|\n\s*\n|^- )", text, flags=re.MULTILINE)
+    pieces[::2] = [
+        re.sub(r"\A(\s*)(.*[A-Za-z]{2}.*?)(\s*)\Z", r"\1⟦\2⟧\3", piece, flags=re.DOTALL) for piece in pieces[::2]
+    ]
+    return "".join(pieces)
 
 
 def available(folder: Path = LOCALE) -> tuple[str, ...]:

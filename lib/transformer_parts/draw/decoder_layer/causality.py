@@ -46,7 +46,7 @@ class LogMap(HeatMap):
     def set_sizes(self, sizes: NDArray) -> None:
         """Show `sizes`, shape (rows, columns), on the scale from `LEAST` to `MOST`."""
         share = np.log(np.clip(sizes, LEAST, MOST) / LEAST) / np.log(MOST / LEAST)
-        self._colours = self._table[np.where(sizes == 0, 0, 1 + np.round(254 * share)).astype(np.uint8)]
+        self._cells = np.where(sizes == 0, 0, 1 + np.round(254 * share)).astype(np.uint8)
         self.stale = True
 
 

@@ -199,7 +199,8 @@ export class Explorer {
   /** Show in which state the session is; the playing control's button; which button was pressed last. */
   status({ state, playing, pressed }) {
     this.whole.dataset.state = state;
-    this.notice.textContent = state === "busy" ? this.part.words.busy : "";
+    const isBusy = state === "busy";
+    this.notice.textContent = isBusy ? this.part.words.busy : "";
     for (const control of this.inOrder()) control.disable(state === "gone");
     this.buttons.forEach((made, number) => {
       made.disabled = state === "gone";
