@@ -30,7 +30,13 @@ def _by_tokens(x, weight, eps):
 
 
 RMS_NORM = Exercise(
-    task=_("my_rms_norm(x, weight, eps): RMSNorm of each token, x of shape (L, D), weight (the γ) of shape (D,)"),
+    task=_("my_rms_norm(x, weight, eps): RMSNorm of each token: the last axis is normalised"),
+    takes=(
+        _("`x`: the tokens, of shape (T, d)"),
+        _("`weight`: the γ itself, of shape (d,)"),
+        _("`eps`: a positive number ε, added to the mean square inside the root"),
+    ),
+    returns=_("an array of shape (T, d)"),
     solution=norms.rms_norm,
     inputs=_rms_inputs,
     mistakes=(
@@ -140,7 +146,14 @@ def _batch_norm(x, weight, bias, eps):
 
 
 LAYER_NORM = Exercise(
-    task=_("my_layer_norm(x, weight, bias, eps): LayerNorm of each token, x of shape (L, D), weight γ and bias β (D,)"),
+    task=_("my_layer_norm(x, weight, bias, eps): LayerNorm of each token: the last axis is normalised"),
+    takes=(
+        _("`x`: the tokens, of shape (T, d)"),
+        _("`weight`: the γ, of shape (d,)"),
+        _("`bias`: the β, of shape (d,), added after γ"),
+        _("`eps`: a positive number ε, added to the variance (with 1/d) inside the root"),
+    ),
+    returns=_("an array of shape (T, d)"),
     solution=norms.layer_norm,
     inputs=_case,
     mistakes=(
@@ -225,9 +238,9 @@ LAYER_NORM = Exercise(
 
 
 CENTER = Exercise(
-    task=_(
-        "my_center(w): the matrix w' with rms_norm(x @ w') equal to layer_norm(x @ w) for every x; w of shape (in, out)"
-    ),
+    task=_("my_center(w): the matrix w' with rms_norm(x @ w') equal to layer_norm(x @ w) for every x"),
+    takes=(_("`w`: of shape (in, out); both norms run over the out channels, without γ and β, with the same ε"),),
+    returns=_("the matrix w', of shape (in, out)"),
     solution=lambda w: w - w.mean(axis=1, keepdims=True),
     inputs=lambda rng: (rng.standard_normal(rng.choice(np.arange(3, 9), 2, replace=False)) + rng.uniform(0.5, 1),),
     mistakes=(
