@@ -21,7 +21,14 @@ def _member(activation):
 
 
 SWIGLU = Exercise(
-    task=_("my_swiglu(x, w_gate, w_up, w_down): (SiLU(x·W_gate) ⊙ x·W_up)·W_down, x of shape (L, D)"),
+    task=_("my_swiglu(x, w_gate, w_up, w_down): (SiLU(x·W_gate) ⊙ x·W_up)·W_down"),
+    takes=(
+        _("`x`: the tokens, of shape (T, d)"),
+        _("`w_gate`: of shape (d, f)"),
+        _("`w_up`: of shape (d, f)"),
+        _("`w_down`: of shape (f, d)"),
+    ),
+    returns=_("an array of shape (T, d)"),
     solution=swiglu,
     inputs=_layer,
     mistakes=(
@@ -108,10 +115,13 @@ def _halves(w):
 
 
 FUSED = Exercise(
-    task=_(
-        "fused_swiglu(x, w_gate_up, w_down): SwiGLU where one matrix (D, 2F) holds W_gate in its first F columns and"
-        " W_up in its last F"
+    task=_("fused_swiglu(x, w_gate_up, w_down): SwiGLU where one matrix holds W_gate and W_up side by side"),
+    takes=(
+        _("`x`: the tokens, of shape (T, d)"),
+        _("`w_gate_up`: of shape (d, 2f); W_gate is its first f columns, W_up its last f"),
+        _("`w_down`: of shape (f, d)"),
     ),
+    returns=_("an array of shape (T, d)"),
     solution=lambda x, w, d: swiglu(x, *_halves(w), d),
     inputs=_fused,
     mistakes=(
@@ -166,10 +176,13 @@ def _backward(rng):
 
 
 GATE_GRADIENT = Exercise(
-    task=_(
-        "gate_gradient(g, u, dh): the gradient of the loss with respect to g, where h = SiLU(g) ⊙ u and dh is the"
-        " gradient with respect to h; all of one shape"
+    task=_("gate_gradient(g, u, dh): the gradient of the loss with respect to g, where h = SiLU(g) ⊙ u"),
+    takes=(
+        _("`g`: the gate's branch before SiLU, of shape (T, f)"),
+        _("`u`: the content, of shape (T, f)"),
+        _("`dh`: the gradient of the loss with respect to h, of shape (T, f)"),
     ),
+    returns=_("the gradient with respect to `g`, of shape (T, f)"),
     solution=lambda g, u, dh: dh * u * silu_derivative(g),
     inputs=_backward,
     mistakes=(
