@@ -41,6 +41,12 @@ SCORES = Exercise(
     task=_(
         "scores_without_turning(query, key, offsets, inv_freq): the score at each offset n − m, turning neither vector"
     ),
+    takes=(
+        _("`query`, `key`: one vector each, of shape (d,), d even, not rotated"),
+        _("`offsets`: whole numbers n − m, of shape (count,): position of the key minus position of the query"),
+        _("`inv_freq`: of shape (d/2,), in rad per position: one frequency for each pair (0, 1), (2, 3) …"),
+    ),
+    returns=_("an array of shape (count,): the scores, divided by √d"),
     solution=_solution,
     inputs=_inputs,
     mistakes=(
@@ -130,6 +136,12 @@ WAVELENGTH = Exercise(
     task=_(
         "wavelength(pair, head_dim, rope_base): how many positions that pair, counted from 0, takes for a whole turn"
     ),
+    takes=(
+        _("`pair`: a whole number i from 0 on"),
+        _("`head_dim`: width d of the head, even"),
+        _("`rope_base`: the base; pair i turns by base^(−2i/d) rad per position"),
+    ),
+    returns=_("one number, not rounded"),
     solution=_wavelength_solution,
     inputs=_wavelength_inputs,
     tolerance=1e-6,
@@ -217,6 +229,12 @@ COMPLETE = Exercise(
     task=_(
         "complete(head_dim, rope_base, length): how many pairs make at least one whole turn within `length` positions"
     ),
+    takes=(
+        _("`head_dim`: width d of the head, even"),
+        _("`rope_base`: the base; pair i turns by base^(−2i/d) rad per position, i from 0"),
+        _("`length`: a number of positions; a turn that takes exactly so many counts"),
+    ),
+    returns=_("a whole number from 0 to d/2"),
     solution=_complete_solution,
     inputs=_complete_inputs,
     mistakes=(
