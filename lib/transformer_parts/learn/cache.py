@@ -17,6 +17,11 @@ POSITIONS = Exercise(
     task=_(
         "chunk_positions(valid, new): the positions of `new` further tokens; valid says which cached tokens are real"
     ),
+    takes=(
+        _("`valid`: of shape (slots,), True for a real token, False for padding at the left"),
+        _("`new`: a whole number of tokens to come"),
+    ),
+    returns=_("an array of shape (new,): whole numbers; the first real token of the row is at position 0"),
     solution=lambda valid, new: np.sum(valid) + np.arange(new),
     inputs=_positions_inputs,
     mistakes=(
@@ -96,6 +101,12 @@ STEP = Exercise(
         "attend_step(query, key, value, keys, values, inv_freq): one head's output for a new token; keys are cached"
         " rotated"
     ),
+    takes=(
+        _("`query`, `key`, `value`: the new token's, of shape (d,) each, as projected and not rotated"),
+        _("`keys`, `values`: the cache, of shape (T, d) each; its keys are at positions 0 … T − 1"),
+        _("`inv_freq`: of shape (d/2,), the frequencies in rad per position; pairs are (0, 1), (2, 3) …"),
+    ),
+    returns=_("an array of shape (d,): the attention output, with scores divided by √d"),
     solution=_step,
     inputs=_step_inputs,
     mistakes=(
@@ -167,6 +178,13 @@ def _bytes_inputs(rng):
 
 BYTES = Exercise(
     task=_("cache_bytes(n_layers, n_heads, n_kv_heads, head_dim, tokens, bits): bytes of the cache of so many tokens"),
+    takes=(
+        _("`n_layers`, `n_heads`, `n_kv_heads`: whole numbers; n_heads is the number of query heads in a layer"),
+        _("`head_dim`: numbers in one key, and in one value"),
+        _("`tokens`: how many tokens are in the cache"),
+        _("`bits`: bits of each number"),
+    ),
+    returns=_("one number, in bytes"),
     solution=_bytes,
     inputs=_bytes_inputs,
     mistakes=(
