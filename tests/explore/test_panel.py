@@ -423,8 +423,11 @@ def test_an_interrupt_at_any_line_restores_or_reports(make, action, logged, samp
             Interrupt(at).run(action, panel)
         except (KeyboardInterrupt, ValueError) as error:  # C code that calls Python makes a ValueError of it
             raised.append(error)
-        assert shown(panel) in (page, shown(after))
-        assert places_of(panel) in (places, places_of(after))
+        if panel.error is None or isinstance(panel.error, InterruptedError):
+            assert shown(panel) in (page, shown(after))
+            assert places_of(panel) in (places, places_of(after))
+        else:  # C code made a ValueError of it, which is reported as any error of a picture is: the page stays
+            assert shown(panel)[1:] == page[1:]
         assert bool(panel.error) == ("Showing the last valid setting." in panel.status.value)
         assert bool(panel.error) == bool(panel.status.value)
         panel.set(**start)

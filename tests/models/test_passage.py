@@ -109,7 +109,9 @@ def test_the_model_gives_it(passage, real_path):
         else:
             np.testing.assert_allclose(ours, theirs, rtol=3e-3 if name in HALF else 1e-3, atol=3e-3, err_msg=name)
     for name, losses in read.losses.items():
-        np.testing.assert_allclose(losses, passage.losses[name], rtol=1e-3, atol=1e-3, err_msg=name)
+        # A model without 1/√K has all weight on one token in many rows, and rounding decides which.
+        rtol = 1e-2 if "not divided" in name else 1e-3
+        np.testing.assert_allclose(losses, passage.losses[name], rtol=rtol, atol=1e-3, err_msg=name)
 
 
 # reading, with the small model

@@ -37,7 +37,7 @@ def page_of_text(file: Path, *, language: str | None = None, below: str = "") ->
             title=re.match("# (.+)", source)[1],
             blocks=[{"kind": "prose", "html": html}],
             headings=[heading for heading in prose.headings if heading[0] == 2],
-            previous=None, following=None, packs={}, modules={}, scripts=[], style=style(), font=None,
+            previous=None, following=None, packs={}, scripts={}, style=style(), font=None,
         )
     )  # fmt: skip
     return with_font(html)
