@@ -827,7 +827,8 @@ def test_all_views_move_alike(session):
             session.describe([{name: "height"}]);
             const seen = name => log.filter(([of, what]) => of === name).map(([, ...rest]) => rest);
             const late = [];
-            session.open({describe() {}, status() {}, place: at => late.push({...at}), show: ({key}) => late.push(key)},
+            const quiet = {describe() {}, status() {}, announce() {}};
+            session.open({...quiet, place: at => late.push({...at}), show: ({key}) => late.push(key)},
                 new AbortController().signal);
             return [seen("one"), seen("two"), late, called("open").length];
         }"""

@@ -19,10 +19,10 @@ def test_runs_without_an_error_and_panels_take_the_place_of_the_stills(desk, not
     assert [output for output in outputs if output.get("name") == "stderr"] == []
 
     for place in (place for place in places() if place.notebook == notebook):
-        picture = lab.cell(page, place.cell).locator(".tp-panel img.widget-image")
+        picture = lab.cell(page, place.cell).locator(".tp-panel .tp-front canvas")
         picture.wait_for()
         still = page.locator(f".jp-MarkdownOutput img[src*='{place.panel_class.still}']")
         assert still.count() == 1
         assert not still.is_visible()
-        assert picture.get_attribute("title") == place.panel_class.alt == still.get_attribute("alt")
+        assert picture.get_attribute("aria-label") == place.panel_class.alt == still.get_attribute("alt")
     assert log == []

@@ -77,6 +77,7 @@ export class Session {
     if (this.last) {
       view.place(this.at);
       view.show(this.last);
+      view.announce();
     }
     signal.addEventListener("abort", () => {
       this.views.delete(view);
