@@ -258,7 +258,7 @@ def steps(panel: Panel, rng: np.random.Generator, count: int) -> Iterator[object
 
 
 #: So many steps of a walk; all panels are walked, a third of them from commit to commit at length.
-STEPS, AT_LENGTH = 6, 24
+STEPS, AT_LENGTH = 3, 12
 
 
 @pytest.mark.sweep
