@@ -130,6 +130,13 @@ def test_presets_by_key_give_the_worked_numbers_and_reset_goes_back(explorer):
         explorer.settle()
         assert explorer.numbers() == explorer.twin_numbers()
         assert explorer.shown() == explorer.twin_picture()
+        button = explorer.whole.get_by_role("button", name=label, exact=True)
+        expect(button).to_have_attribute("aria-pressed", "true")
+    # Away from its setting a button is pressed no more.
+    explorer.drag(control, [0.1, 0.4, 0.3])
+    explorer.settle()
+    if explorer.twin.state != {**explorer.twin.state, **values}:
+        expect(button).to_have_attribute("aria-pressed", "false")
     explorer.press("Reset")
     explorer.settle()
     assert (explorer.shown(), explorer.numbers()) == (picture, numbers)

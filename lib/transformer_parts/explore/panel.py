@@ -65,7 +65,7 @@ class Panel(ViewComponent[Data]):
         self._front_end.on_msg(self._frames.message)
         fallback = self.beside(self._make_side()).add_class("tp-fallback")
         front = widgets.Box([self._front_end]).add_class("tp-front")
-        self.widget = self.on_page(*self.make_above(), front, fallback, self.status)
+        self.widget = self.on_page(*self.make_above(), self.status, front, fallback)
         self._show()
         for name, control in self.controls.items():
             control.observe(lambda change, name=name: self._changed(name, change.old), names="value")

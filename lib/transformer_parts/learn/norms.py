@@ -6,6 +6,11 @@ from transformer_parts.language import _
 from transformer_parts.learn.exercise import Exercise, Mistake
 from transformer_parts.maths import norms
 
+_X = _("`x`: the tokens, of shape (T, d)")
+_WEIGHT = _("`weight`: the γ itself, of shape (d,)")
+_EPS = _("`eps`: a positive number ε, added to the mean square inside the root")
+_BIAS = _("`bias`: the β, of shape (d,), added after γ")
+
 
 def _case(rng):
     # Tokens and channels differ in number, the mean is not small and ε is large, so that every mistake
@@ -31,11 +36,7 @@ def _by_tokens(x, weight, eps):
 
 RMS_NORM = Exercise(
     task=_("my_rms_norm(x, weight, eps): RMSNorm of each token: the last axis is normalised"),
-    takes=(
-        _("`x`: the tokens, of shape (T, d)"),
-        _("`weight`: the γ itself, of shape (d,)"),
-        _("`eps`: a positive number ε, added to the mean square inside the root"),
-    ),
+    takes=(_X, _WEIGHT, _EPS),
     returns=_("an array of shape (T, d)"),
     solution=norms.rms_norm,
     inputs=_rms_inputs,
@@ -57,10 +58,7 @@ RMS_NORM = Exercise(
         Mistake(
             "divided by the norm",
             lambda x, w, e: x / np.linalg.norm(x, axis=-1, keepdims=True) * w,
-            _(
-                "You divide by the vector's length, so the output has length 1. RMS is length / √D, and ε belongs under"
-                " its root."
-            ),
+            _("You divide by the length: the output has length 1. RMS is length / √d, with ε under its root."),
         ),
         Mistake(
             "D − 1",
@@ -90,10 +88,7 @@ RMS_NORM = Exercise(
         Mistake(
             "over the tokens",
             _by_tokens,
-            _(
-                "Your mean runs over the tokens (axis 0). Each token is normalised by itself, over its channels (axis"
-                " −1)."
-            ),
+            _("Your mean runs over the tokens (axis 0). Each token is normalised over its channels (axis −1)."),
         ),
         Mistake(
             "over everything",
@@ -148,9 +143,9 @@ def _batch_norm(x, weight, bias, eps):
 LAYER_NORM = Exercise(
     task=_("my_layer_norm(x, weight, bias, eps): LayerNorm of each token: the last axis is normalised"),
     takes=(
-        _("`x`: the tokens, of shape (T, d)"),
+        _X,
         _("`weight`: the γ, of shape (d,)"),
-        _("`bias`: the β, of shape (d,), added after γ"),
+        _BIAS,
         _("`eps`: a positive number ε, added to the variance (with 1/d) inside the root"),
     ),
     returns=_("an array of shape (T, d)"),
@@ -201,10 +196,7 @@ LAYER_NORM = Exercise(
         Mistake(
             "over the tokens",
             _batch_norm,
-            _(
-                "Mean and variance run over the tokens (axis 0): that is what BatchNorm does. LayerNorm takes each"
-                " token by itself, over axis −1."
-            ),
+            _("Mean and variance run over the tokens (axis 0), as in BatchNorm. LayerNorm takes axis −1."),
         ),
         Mistake(
             "over everything",
@@ -250,10 +242,7 @@ CENTER = Exercise(
         Mistake(
             "mean over the inputs",
             lambda w: w - w.mean(axis=0),
-            _(
-                "You subtract the mean over the inputs (axis 0). LayerNorm's mean runs over the channels of x @ w,"
-                " which are the columns of w: axis 1."
-            ),
+            _("You subtract the mean over the inputs (axis 0). The channels of x @ w are the columns: axis 1."),
         ),
         Mistake(
             "one mean for all",

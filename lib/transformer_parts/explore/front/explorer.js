@@ -196,7 +196,7 @@ export class Explorer {
     );
   }
 
-  /** Show in which state the session is; the playing control's button; which button was pressed last. */
+  /** Show in which state the session is; the playing control's button; whose button's setting this is. */
   status({ state, playing, pressed }) {
     this.whole.dataset.state = state;
     const isBusy = state === "busy";
@@ -204,7 +204,7 @@ export class Explorer {
     for (const control of this.inOrder()) control.disable(state === "gone");
     this.buttons.forEach((made, number) => {
       made.disabled = state === "gone";
-      if (pressed !== undefined) made.setAttribute("aria-pressed", String(number === pressed));
+      made.setAttribute("aria-pressed", String(number === pressed));
     });
     if (!this.play) return;
     this.play.disabled = state === "gone";

@@ -8,6 +8,8 @@ import { Session } from "./session.js";
 
 /** A pack as the source of a session: it answers at once. */
 class Pack {
+  startsFromSettings = true;
+
   constructor({ drawings, shots, starts }) {
     Object.assign(this, { drawings, shots, start: starts[0], starts });
   }

@@ -61,6 +61,7 @@ export class Session {
     this.wanted = this.shown = null; // keys of the range: the newest value's, and that of the picture
     this.asked = new Map(); // keys whose answers have not come, with the time of the question
     this.line = 0; // milliseconds that question and answer are on their way
+    this.pressed = -1; // number of the button whose setting this is
     this.moved = null; // {name, at}: what the source was not told yet
     this.pending = null; // name of the last move or press that was not answered
     this.playing = false;
@@ -207,6 +208,7 @@ export class Session {
     this.forget();
     this.wanted = null;
     this.pressed = number;
+    this.pressedAt = null; // where that brings the controls
     this.become("settling");
     this.tell();
     this.send((id) => this.source.press(number, id));
@@ -268,6 +270,10 @@ export class Session {
     if (this.pending !== null || this.moved || this.state === "gone") return;
     clearTimeout(this.late);
     Object.assign(this.at, at);
+    this.pressedAt ??= JSON.stringify(at);
+    // On a page without a kernel a button's setting is where each control starts from.
+    if (this.pressedAt !== JSON.stringify(at) && !this.source.startsFromSettings) this.pressed = -1;
+    this.tell();
     for (const view of this.views) view.place(at);
     this.draw({ frame, rows, key: this.range ? at[this.range.control] : null });
     this.wanted = this.shown = this.range ? at[this.range.control] : null;
