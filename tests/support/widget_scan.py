@@ -10,9 +10,11 @@ import ast
 import json
 from collections.abc import Iterator, Sequence
 
+import nbval.plugin
 import notebooks
 import pytest
 from nbformat import NotebookNode
+from nbval.kernel import RunningKernel
 
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.interview import SHEETS
@@ -25,12 +27,34 @@ STATES = (
     '["state"] if "ipywidgets" in __import__("sys").modules else {}, default=str)'
 )
 
+#: Starts of a kernel before it counts as broken.
+STARTS = 3
+
+
+class Kernel(RunningKernel):
+    """A kernel that is started again if it ends at once: another worker's may have taken one of its ports."""
+
+    def __init__(self, *arguments, **options):
+        for left in reversed(range(STARTS)):
+            try:
+                super().__init__(*arguments, **options)
+            except RuntimeError:
+                if not left:
+                    raise
+            else:
+                return
+
+
+def pytest_configure() -> None:
+    """Have nbval start its kernels so."""
+    nbval.plugin.RunningKernel = Kernel
+
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
     """Search the widgets while the kernel still lives, and let it end whatever is found."""
     found = []
-    if hasattr(item.parent, "kernel") and (nextitem is None or nextitem.parent is not item.parent):
+    if getattr(item.parent, "kernel", None) and (nextitem is None or nextitem.parent is not item.parent):
         ran = [cell for cell in item.session.items if cell.parent is item.parent and cell.test_outputs is not None]
         found = list(complaints(states(item.parent.kernel), ran))
     yield
