@@ -15,7 +15,7 @@ from ipywidgets import Checkbox, Widget
 from transformer_parts.draw.recorder import Numbered
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.ranges import described
-from transformer_parts.explore.shots import Shots, as_text
+from transformer_parts.explore.shots import as_text
 from transformer_parts.language import _
 
 #: Most values of one control, in rounds: each round adds values between those of the one before.
@@ -120,7 +120,7 @@ class RecordedPanel:
 
     def __init__(self, panel: Panel, limits: Limits | None = None):
         self.panel, self.limits = panel, limits or Limits()
-        self._pictures = Shots(panel.make_view(), panel.numbers)
+        self._pictures = panel.make_shots(panel.make_view())
         self._shots = Numbered()
         self._of_state: dict[tuple, int] = {}
         self.settings = {_("Reset"): panel.state} | {label: self._state_of(label) for label in panel.presets}

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import ClockFaces
+from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _, plural
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class RopePlaneView(View[Plane]):
 
     size = (680, 400)
     reach = 3.2
+    #: The largest score that the lengths allow, 2.5²/√2, with some room: limits stand still while lengths change.
+    most_score = 4.6
 
     def build(self) -> None:
         self.plane = theme.style(self.fig.add_axes((0.06, 0.09, 0.50, 0.85)))
@@ -50,6 +54,7 @@ class RopePlaneView(View[Plane]):
 
         self.curve_axes = theme.style(self.fig.add_axes((0.66, 0.15, 0.32, 0.76)), x="$n-m$", y="$s$")
         self.curve_axes.axhline(0, color=theme.FAINT, linewidth=theme.THIN)
+        self.curve_axes.set(ylim=(-self.most_score, self.most_score))
         (wave,) = self.curve_axes.plot([], [], color=theme.FAINT, linewidth=theme.THIN)
         (curve,) = self.curve_axes.plot([], [], color=theme.INK, linestyle="", marker="o", markersize=4)
         (mark,) = self.curve_axes.plot([], [], color=theme.THIRD, marker="D", markersize=9, markeredgecolor=theme.INK)
@@ -66,28 +71,55 @@ class RopePlaneView(View[Plane]):
         return tuple(map(self.moving, (before, after, arc, text)))
 
     def update(self, data: Plane) -> Self:
-        self._place(data.query, data.turned_query, data.query_angle, "query")
-        self._place(data.key, data.turned_key, data.key_angle, "key")
-        span = max(1.0, 1.05 * float(np.abs(data.wave).max()))
-        # Steps of one half keep the scale still under a moving hand.
-        span = np.ceil(2 * span) / 2
-        self.limits(self.curve_axes, x=(data.offsets[0] - 0.5, data.offsets[-1] + 0.5), y=(-span, span))
+        # Where the arrows nearly meet, their symbols stand on either side.
+        apart = self._sideways(data.turned_query, data.turned_key)
+        self._place(data.query, data.turned_query, data.query_angle, "query", apart)
+        self._place(data.key, data.turned_key, data.key_angle, "key", -apart)
+        self.limits(self.curve_axes, x=(data.offsets[0] - 0.5, data.offsets[-1] + 0.5))
         self.wave.set_data(data.wave_offsets, data.wave)
         self.curve.set_data(data.offsets, data.scores)
         self.mark.set_data([data.offset], [data.score])
         return self
 
-    def _place(self, before: NDArray, after: NDArray, angle: float, which: str) -> None:
+    def grips(self, data):
+        return {
+            "query": self.grip(self.plane, *data.turned_query),
+            "key": self.grip(self.plane, *data.turned_key),
+            "offset": self.grip(self.curve_axes, data.offset, data.score, anywhere=True),
+        }
+
+    def words(self, data):
+        names = ((_("query q"), data.query, theme.QUERY), (_("key k"), data.key, theme.KEY))
+        for text, before, colour in names:
+            yield Word(text, *self.at(self.plane, *before), colour, "right" if before[0] >= 0 else "left")
+        turned = ((data.query_angle, 2.9, theme.QUERY), (data.key_angle, 2.5, theme.KEY))
+        for angle, height, colour in turned:
+            turns = int(abs(angle) / (2 * np.pi))
+            if turns:
+                text = plural("and {n} whole turn", "and {n} whole turns", turns)
+                yield Word(text, *self.at(self.plane, -self.reach, height), colour)
+        yield Word(_("score"), *self.at(self.curve_axes, data.offset, data.score), theme.THIRD, "above")
+
+    @staticmethod
+    def _sideways(query: NDArray, key: NDArray) -> float:
+        """Return to which side of its arrow the query's symbol goes: 1 left, -1 right, 0 where the arrows are apart."""
+        cross, dot = query[0] * key[1] - query[1] * key[0], float(query @ key)
+        if dot <= 0 or abs(cross) > 0.45 * dot:
+            return 0.0
+        return -1.0 if cross >= 0 else 1.0
+
+    def _place(self, before: NDArray, after: NDArray, angle: float, which: str, side: float) -> None:
         getattr(self, f"{which}_before").set_positions((0, 0), tuple(before))
         getattr(self, f"{which}_arrow").set_positions((0, 0), tuple(after))
         length = float(np.hypot(*after))
         start = float(np.arctan2(before[1], before[0]))
-        # A turn of many rounds is drawn as a spiral, so that rounds can be counted.
-        turn = np.linspace(0, angle, 8 + int(16 * min(abs(angle), 40)))
-        radius = (0.35 if which == "query" else 0.28) * length * (1 + 0.04 * np.abs(turn) / np.pi)
+        # One arc, without the whole turns, which are said in words.
+        turn = np.linspace(0, np.fmod(angle, 2 * np.pi), 65)
+        radius = (0.35 if which == "query" else 0.28) * length
         getattr(self, f"{which}_arc").set_data(radius * np.cos(start + turn), radius * np.sin(start + turn))
         outward = after / length if length else np.array([1.0, 0.0])
-        tip = np.clip(after + 0.42 * outward, -self.reach + 0.5, self.reach - 0.5)
+        sideways = np.array([-outward[1], outward[0]])
+        tip = np.clip(after + 0.42 * outward + 0.55 * side * sideways, -self.reach + 0.5, self.reach - 0.5)
         getattr(self, f"{which}_symbol").set_position(tuple(tip))
 
 

@@ -1,15 +1,19 @@
 """The contract of a picture: built once, laid out once, then only the data of its artists changes."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from typing import Generic, Self, TypeVar
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.draw import frame, theme
 from transformer_parts.draw.background import Backgrounds
+from transformer_parts.draw.overlay import Grip, Word
 from transformer_parts.draw.settings import drawing
 
 Data = TypeVar("Data")
@@ -69,6 +73,34 @@ class View(ABC, Generic[Data]):
         for wanted, present, change in ((x, axes.get_xlim(), axes.set_xlim), (y, axes.get_ylim(), axes.set_ylim)):
             if wanted is not None and tuple(wanted) != tuple(present):
                 change(wanted)
+
+    def grips(self, data: Data) -> Mapping[str, Grip]:
+        """Return where a hand can take hold of the picture, by the name of the handle (see `explore.handles`).
+
+        Called after `update`.  A handle that has no place at present is left out.
+        """
+        return {}
+
+    def words(self, data: Data) -> Sequence[Word]:
+        """Return the words that lie over the picture, after `update`."""
+        return ()
+
+    def at(self, axes: Axes, x: ArrayLike, y: ArrayLike) -> NDArray:
+        """Return where points of axes stand in the picture, (…, 2): CSS pixels from its upper left corner."""
+        axes.apply_aspect()
+        points = np.stack(np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float)), axis=-1)
+        # matplotlib counts from the lower left corner, in device pixels.
+        places = axes.transData.transform(points.reshape(-1, 2)) * (CSS_DPI / self.fig.dpi)
+        return (places * [1, -1] + [0, self.size[1]]).reshape(points.shape)
+
+    def grip(self, axes: Axes, x: float, y: float, *, anywhere: bool = False) -> Grip:
+        """Return a grip at a point of axes; a hand that comes down `anywhere` in the axes takes it, too."""
+        box = ()
+        if anywhere:
+            (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+            corners = self.at(axes, [left, right], [top, bottom])
+            box = (*corners.min(axis=0), *np.ptp(corners, axis=0))
+        return Grip(*self.at(axes, x, y), tuple(map(round, map(float, box))))
 
     def redraw_background(self) -> None:
         """Have the next frame redraw its background, after a change to anything that does not move."""

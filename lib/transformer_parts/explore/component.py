@@ -168,7 +168,9 @@ class ViewComponent(Component, ABC, Generic[Data]):
 
     def numbers(self, data: Data, *, announced: bool = True) -> str:
         """Return the table of some data as HTML, which screen readers announce if it is to be `announced`."""
-        rows = (Row(self.translate(label), self.translate(value), colour) for label, value, colour in self.rows(data))
+        rows = (
+            row._replace(label=self.translate(row.label), value=self.translate(row.value)) for row in self.rows(data)
+        )
         return table(rows, announced=announced)
 
     def draw(self, data: Data, *, announced: bool = True) -> None:

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 
-from transformer_parts.explore.ranges import Framed, Range, bring, place, places, twin_of
+from transformer_parts.explore import handles
+from transformer_parts.explore.ranges import Framed, Joint, Range, bring, place, twin_of
 from transformer_parts.explore.shots import as_text
 
 logger = logging.getLogger(__name__)
@@ -91,7 +92,8 @@ class Frames:
         self._send({"type": "closed"})
 
     def _near(self, range: str, control: str, at: int | None = None, pixels: int | None = None) -> None:
-        if control not in self._panel.controls:
+        names = self._names(control)
+        if names is None:
             return
         if self._range is None or self._range.id != range:
             if self._kept > MOST_KEPT:
@@ -99,10 +101,29 @@ class Frames:
                 self.rest()
             if self._panel.couples and self._twin is None:
                 self._twin = twin_of(self._panel)
-            self._range, self._waiting = Range(range, self._panel, control, self._twin), []
+            self._range, self._waiting = Range(range, self._panel, names, self._twin), []
+            self._send_tracks(names)
         self._range.wanted = True
         self._range.near(at, pixels)
         self._go_on()
+
+    def _names(self, control: str) -> tuple[str, ...] | None:
+        """Return the controls that the page means: one by its name, or those of a handle that moves two."""
+        if control in self._panel.controls:
+            return (control,)
+        handle = self._panel.handles.get(control)
+        return handle and handle.controls
+
+    def _send_tracks(self, names: tuple[str, ...]) -> None:
+        """Send the places of the handles of these controls, where the panel has them for all values at once."""
+        for name, handle in self._panel.handles.items():
+            if handle.controls == names:
+                track = None
+                with suppress(Exception):
+                    track = self._panel.track(name)
+                if track is not None:
+                    content = {"type": "track", "range": self._range.id, "handle": name}
+                    self._send(content, [zlib.compress(handles.packed(track), 1)])
 
     def _leave(self) -> None:
         if self._range is not None:
@@ -127,24 +148,32 @@ class Frames:
 
     def _moved(self, control: str, at: int, id: str) -> None:
         self._move = id
-        widget = self._panel.controls.get(control)
-        if widget is None or at not in places(widget) or place(widget) == at:
+        names, controls = self._names(control), self._panel.controls
+        joint = None if names is None else Joint(controls, names)
+        values = None if joint is None else joint.values(at)
+        if values is None or joint.key(self._at()) == at:
             # There is no such place any more, or it is where the control is; the page waits for an answer.
             self.rest()
+        elif len(values) > 1:
+            self._panel.move(values)
         else:
-            bring(widget, at)
-            if place(widget) != at:
+            bring(controls[control], at)
+            if place(controls[control]) != at:
                 self.rest()
+
+    def _at(self) -> dict[str, int | None]:
+        """Return the places of all controls."""
+        return {name: place(control) for name, control in self._panel.controls.items()}
 
     def _press(self, number: int, id: str) -> None:
         self._move = id
         self._panel.press(number)
 
-    def changed(self, control: str) -> None:
-        """Take note of a control's new value: the frames of another one, or of another state, are of no use then."""
+    def changed(self, *controls: str) -> None:
+        """Take note of new values of controls: the frames of others, or of another state, are of no use then."""
         of = self._range
-        if of is not None and of.control == control:
-            key = place(self._panel.controls[control])
+        if of is not None and of.joint.names == controls:
+            key = of.joint.key(self._at())
             of.moved(key)
             if key in of.failed or of.state(key) == self._panel.state:
                 return
@@ -169,7 +198,7 @@ class Frames:
         content = {
             "type": "rest",
             "id": self._move,
-            "at": {name: place(control) for name, control in self._panel.controls.items()},
+            "at": self._at(),
         }
         self._send(content | shot._asdict(), self._news())
         self._go_on()

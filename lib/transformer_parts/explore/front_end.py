@@ -17,7 +17,7 @@ def joined(*names: str) -> str:
     return "\n".join(re.sub(r"^import .*\n|^export (?!default)", "", text, flags=re.M) for text in texts)
 
 
-_SHARED = ("drawing.js", "controls.js", "explorer.js", "session.js")
+_SHARED = ("drawing.js", "controls.js", "over.js", "explorer.js", "session.js")
 #: Modules of a page without a kernel.
 PAGE = (*_SHARED, "page.js")
 
@@ -36,6 +36,10 @@ class FrontEnd(anywidget.AnyWidget):
     interval = Int().tag(sync=True)
     #: Width and height of the picture in CSS pixels, and pixels of its drawings for each of them.
     size = Dict().tag(sync=True)
+    #: Handles of the picture in the order of their grips: name, label, controls, and which directions count.
+    handles = List(Dict()).tag(sync=True)
+    #: Names of the controls that are always seen.
+    primary = List(Unicode()).tag(sync=True)
     #: Accessible name of the picture.
     alt = Unicode().tag(sync=True)
     #: What the page itself says, by the names that its modules have for it.

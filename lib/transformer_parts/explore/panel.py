@@ -8,18 +8,22 @@ from types import MappingProxyType
 from typing import TypeVar
 
 import ipywidgets as widgets
+from numpy.typing import NDArray
 
-from transformer_parts.draw.view import SCALE
+from transformer_parts.draw.view import SCALE, View
 from transformer_parts.explore import controls
 from transformer_parts.explore.component import ViewComponent
 from transformer_parts.explore.frames import Frames
 from transformer_parts.explore.front_end import FrontEnd
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.ranges import bring, described, places
 from transformer_parts.explore.shots import Shots
 from transformer_parts.language import _
 
 Data = TypeVar("Data")
 State = Mapping[str, object]
+#: So many controls are always seen where a panel does not name them.
+PRIMARY = 4
 
 
 class Panel(ViewComponent[Data]):
@@ -51,6 +55,10 @@ class Panel(ViewComponent[Data]):
     #: Name of the whole-number control that the play button moves, and its milliseconds per step.
     play: str | None = None
     play_interval: int = 120
+    #: What a hand can take hold of in the picture, by the names that `View.grips` has for them.
+    handles: Mapping[str, Handle] = MappingProxyType({})
+    #: Names of the controls that are always seen; the others are under "More".
+    primary: tuple[str, ...] = ()
     after_error = _("Showing the last valid setting.")
 
     def __init__(self, *, language: str | None = None):
@@ -86,8 +94,20 @@ class Panel(ViewComponent[Data]):
     def shots(self) -> Shots[Data]:
         """Pictures and tables for a page that has a front end."""
         if self._shots is None:
-            self._shots = Shots(self.view, self.numbers)
+            self._shots = self.make_shots(self.view)
         return self._shots
+
+    def make_shots(self, view: View[Data]) -> Shots[Data]:
+        """Return the pictures and tables of a view, none yet, for one page that knows none."""
+        return Shots(view, self.numbers, tuple(self.handles), self.translate)
+
+    def track(self, handle: str) -> NDArray | None:
+        """Return where a handle's grip stands at each value of its controls, the others as they are at present.
+
+        The places have the shape (values, 2), or (values of the first control, values of the second, 2), in CSS pixels
+        of the picture.  A handle of one control needs no track: the page learns its places from the frames.
+        """
+        return None
 
     def let_go(self) -> None:
         """Let go of what is made again when it is needed: no page shows the panel."""
@@ -163,6 +183,23 @@ class Panel(ViewComponent[Data]):
             return
         self.shots.shot(data)
         self.readout.value, self.shown = self.numbers(data, announced=announced), data
+
+    def move(self, values: State) -> None:
+        """Bring several controls to values at once, as a hand does that holds a handle; an error is reported."""
+        with self.lock:
+            state, page = self.state, self._page()
+            try:
+                self.put(values)
+                self._frames.changed(*values)
+                self.refresh()
+            except Exception as error:
+                self._put_back(state, page)
+                self.report(error)
+                self._rest()
+            except BaseException:
+                self._interrupted(state, page)
+                self._rest()
+                raise
 
     def put(self, values: State) -> None:
         """Set several controls, and those coupled to them, without a refresh; users call `set`."""
@@ -270,6 +307,8 @@ class Panel(ViewComponent[Data]):
             "settings": _("Settings"),
             "play": _("Play: {control}", control=plays),
             "pause": _("Pause: {control}", control=plays),
+            "more": _("More controls"),
+            "rows": _("All numbers"),
             "busy": _("The kernel is busy. The newest value is shown when it is free."),
         }
         return {
@@ -279,6 +318,11 @@ class Panel(ViewComponent[Data]):
             "interval": self.play_interval,
             "size": {"width": width, "height": height, "pixelRatio": SCALE},
             "alt": self.translate(self.alt),
+            "handles": [
+                {"name": name, "label": self.translate(label), "controls": controls, "along": along}
+                for name, (label, controls, along) in self.handles.items()
+            ],
+            "primary": self.primary or tuple(self.controls)[:PRIMARY],
             "words": {name: self.translate(text) for name, text in words.items()},
         }
 

@@ -1,4 +1,4 @@
-"""The values of one control as a range of frames: by what numbers the page knows them, and in which order they come."""
+"""The values of one control, or of two, as a range of frames: their numbers on the page, and the order of drawing."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -7,7 +7,9 @@ from math import floor
 from typing import Protocol
 
 import ipywidgets as widgets
+from numpy.typing import NDArray
 
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.shots import Shots
 
 #: Bytes of one range's frames that are drawn ahead; what comes after is drawn when the pointer is there.
@@ -20,6 +22,7 @@ class Framed(Protocol):
     """What frames need of a panel."""
 
     controls: Mapping[str, widgets.ValueWidget]
+    handles: Mapping[str, Handle]
     lock: AbstractContextManager
     shots: Shots
     shown: object
@@ -35,6 +38,10 @@ class Framed(Protocol):
     def compute(self, **state) -> object: ...
 
     def put(self, values: Mapping[str, object]) -> None: ...
+
+    def move(self, values: Mapping[str, object]) -> None: ...
+
+    def track(self, handle: str) -> NDArray | None: ...
 
     def press(self, number: int) -> None: ...
 
@@ -84,6 +91,44 @@ def described(name: str, control: widgets.Widget) -> dict[str, object]:
     return shown | {"kind": kind, "labels": [label for label, _value in options(control)]}
 
 
+class Joint:
+    """The joint values of one control or of several, each known to the page by one whole number, its key.
+
+    The key of one control is the place of its value.  That of two is ``(a - low_a) * count_b + b - low_b``.
+    """
+
+    def __init__(self, controls: Mapping[str, widgets.ValueWidget], names: tuple[str, ...]):
+        self.names = names
+        self._places = [places(controls[name]) for name in names]
+        self._lows = [min(of, default=0) if len(names) > 1 else 0 for of in self._places]
+        self._counts = [max(of, default=0) - low + 1 for of, low in zip(self._places, self._lows, strict=True)]
+
+    @property
+    def keys(self) -> list[int]:
+        """The keys of one control in the order of its values; those of several are too many to go through."""
+        return list(self._places[0]) if len(self.names) == 1 else []
+
+    def values(self, key: int) -> dict[str, object] | None:
+        """Return the value of each control, None where there is no such key."""
+        found = []
+        for of, low, count in zip(reversed(self._places), reversed(self._lows), reversed(self._counts), strict=True):
+            at = key if len(found) == len(self.names) - 1 else key % count
+            if at + low not in of:
+                return None
+            found.append(of[at + low])
+            key //= count
+        return dict(zip(self.names, reversed(found), strict=True))
+
+    def key(self, at: Mapping[str, int | None]) -> int | None:
+        """Return the key of controls at these places."""
+        key = 0
+        for name, low, count in zip(self.names, self._lows, self._counts, strict=True):
+            if at[name] is None:
+                return None
+            key = at[name] if len(self.names) == 1 else key * count + at[name] - low
+        return key
+
+
 def coarse_to_fine(keys: Sequence[int]) -> Iterator[int]:
     """Yield all keys: every 2ⁿ-th, then the halves between, down to each.
 
@@ -117,41 +162,42 @@ def in_reach(count: int, start: int, pixels: int | None) -> list[int]:
 
 
 class Range:
-    """The values of one control beside the present state of the others, and which of them were sent.
+    """The values of one control, or of two, beside the present state of the others, and which of them were sent.
 
     Attributes
     ----------
     id : str; the page's name for it
-    control : str; name of the control
+    joint : Joint; the controls and their values
     wanted : bool; whether the pointer is near, so that drawing goes on
     bytes : int; what was sent of it ahead
     """
 
-    def __init__(self, range_id: str, panel: Framed, control: str, twin: Framed | None):
-        self.id, self.control, self.wanted, self.bytes = range_id, control, True, 0
-        self.values = places(panel.controls[control])
+    def __init__(self, range_id: str, panel: Framed, names: tuple[str, ...], twin: Framed | None):
+        self.id, self.wanted, self.bytes = range_id, True, 0
+        self.joint = Joint(panel.controls, names)
         self.sent: set[int] = set()
         self.failed: set[int] = set()
         self._context = panel.state
-        self._others = {name: places(other) for name, other in panel.controls.items() if twin and name != control}
-        self._order = list(self.values)
+        self._others = {name: places(other) for name, other in panel.controls.items() if twin and name not in names}
+        self._order = self.joint.keys
         self._rank = {key: i for i, key in enumerate(self._order)}
         self._states: dict[int, dict] = {}
         self._twin = twin
         self._pointer, self._left = 0, []  # until it is near
 
     def state(self, key: int) -> dict[str, object] | None:
-        """Return the state of all controls once this one is at a place; None where the panel cannot get there."""
+        """Return the state of all controls once these are at a key; None where the panel cannot get there."""
         if key not in self._states:
-            self._states[key] = self._reached(self.values[key]) if key in self.values else None
+            values = self.joint.values(key)
+            self._states[key] = None if values is None else self._reached(values)
         return self._states[key]
 
-    def _reached(self, value: object) -> dict[str, object] | None:
+    def _reached(self, values: dict[str, object]) -> dict[str, object] | None:
         if self._twin is None:
-            return self._context | {self.control: value}
+            return self._context | values
         try:
             self._twin.put(self._context)
-            self._twin.put({self.control: value})
+            self._twin.put(values)
         except Exception:
             return None
         return self._twin.state

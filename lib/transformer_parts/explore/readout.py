@@ -8,11 +8,15 @@ import numpy as np
 
 
 class Row(NamedTuple):
-    """One line of the table: what it is, its value, and the colour it has in the picture."""
+    """One line of the table: what it is, its value, and the colour it has in the picture.
+
+    A page shows a `minor` line only to those who ask for all numbers.
+    """
 
     label: str
     value: str
     colour: str | None = None
+    minor: bool = False
 
 
 def number(value: float, digits: int = 6) -> str:
@@ -48,11 +52,15 @@ def table(rows: Iterable[Row], *, announced: bool = True) -> str:
     A % stays on the line of its number.
     """
     body = "".join(
-        f'<tr><th scope="row">{_swatch(colour)}{escape(label)}</th><td>{_unbroken(escape(value))}</td></tr>'
-        for label, value, colour in rows
+        f'<tr{_MINOR * minor}><th scope="row">{_swatch(colour)}{escape(label)}</th>'
+        f"<td>{_unbroken(escape(value))}</td></tr>"
+        for label, value, colour, minor in rows
     )
     live = ' role="status" aria-live="polite"' if announced else ""
     return f'<table class="tp-readout"{live}>{body}</table>'
+
+
+_MINOR = ' class="tp-minor"'
 
 
 def _unbroken(value: str) -> str:

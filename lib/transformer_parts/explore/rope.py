@@ -7,7 +7,9 @@ import numpy as np
 from transformer_parts.draw import theme
 from transformer_parts.draw.rope import Clocks, Plane, RopeClocksView, RopePlaneView
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.ranges import places
 from transformer_parts.explore.readout import Row, number, vector
 from transformer_parts.language import _
 from transformer_parts.maths import attention, rope, rope_scores
@@ -38,15 +40,23 @@ class RopePlane(Panel[Plane]):
         }
     )
     play = "shift"
+    primary = ("m", "n", "shift", "theta")
+    handles = MappingProxyType(
+        {
+            "query": Handle(_("tip of the query"), ("query_direction", "query_length")),
+            "key": Handle(_("tip of the key"), ("key_direction", "key_length")),
+            "offset": Handle(_("offset on the score curve"), ("n",), "x"),
+        }
+    )
     offsets = np.arange(-16.0, 17.0)
     wave_offsets = np.linspace(-16, 16, 32 * 24 + 1)
 
     def make_controls(self):
         return {
             "m": controls.integer(_("m, query at"), 1, 0, 16),
-            "n": controls.integer(_("n, key at"), 2, 0, 16),
+            "n": controls.integer(_("n, key at"), 4, 0, 16),
             "shift": controls.integer(_("move both by"), 0, 0, 64),
-            "theta": controls.real(_("θ, rad per step"), np.pi / 2, 0, 3.14, step=0.02, form=".3f", also=[np.pi]),
+            "theta": controls.real(_("θ, rad per step"), 0.4, 0, 3.14, step=0.02, form=".3f", also=[np.pi / 2, np.pi]),
             "query_length": controls.real("|q|", _WORKED["query_length"], 0, 2.5, step=0.05),
             "query_direction": controls.real(
                 _("∠q, degrees"), _WORKED["query_direction"], -180, 180, step=2, form=".1f"
@@ -79,6 +89,16 @@ class RopePlane(Panel[Plane]):
             score=attention.scores(turned[None, :1], turned[None, 1:]).item(),
         )
 
+    def track(self, handle):
+        if handle == "offset":
+            return None
+        state, which = self.state, handle
+        names = (f"{which}_direction", f"{which}_length")
+        directions, lengths = (np.array(list(places(self.controls[name]).values())) for name in names)
+        angle = (state["m" if which == "query" else "n"] + state["shift"]) * state["theta"]
+        angles = np.radians(directions)[:, None] + angle
+        return self.view.at(self.view.plane, lengths * np.cos(angles), lengths * np.sin(angles))
+
     def rows(self, data):
         before = _inner_product(data.query, data.key)
         after = _inner_product(data.turned_query, data.turned_key)
@@ -86,8 +106,8 @@ class RopePlane(Panel[Plane]):
         return [
             Row(_("query turned, R(mθ)q"), vector(data.turned_query), theme.QUERY),
             Row(_("key turned, R(nθ)k"), vector(data.turned_key), theme.KEY),
-            Row(_("their lengths, as before the turn"), lengths),
-            Row(_("inner product before the turn"), number(before)),
+            Row(_("their lengths, as before the turn"), lengths, minor=True),
+            Row(_("inner product before the turn"), number(before), minor=True),
             Row(_("inner product after it"), number(after)),
             Row(_("score: inner product / √2"), number(data.score), theme.THIRD),
         ]

@@ -1,9 +1,11 @@
-"""Pictures with their tables, as numbers of things that the page keeps: what came before is never sent again."""
+"""Pictures with their tables, grips and words, as numbers of things that the page keeps: nothing is sent twice."""
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
 
 from transformer_parts.draw.recorder import Numbered
 from transformer_parts.draw.recording import Recording
@@ -13,10 +15,15 @@ Data = TypeVar("Data")
 
 
 class Shot(NamedTuple):
-    """A picture (see `Recording.frame`) and the rows of its table, by their numbers."""
+    """A picture (see `Recording.frame`), the rows of its table, and what lies over it, by their numbers.
+
+    A grip is (x, y, number of its box), or () where its handle has none; a word is (number, x, y).
+    """
 
     frame: tuple[tuple[int, ...], ...]
     rows: tuple[int, ...]
+    grips: tuple[tuple[float, ...], ...] = ()
+    words: tuple[tuple[float, ...], ...] = ()
 
 
 class Shots(Generic[Data]):
@@ -26,23 +33,47 @@ class Shots(Generic[Data]):
     ----------
     view : View
     numbers : callable; returns the table of some data as HTML
+    handles : sequence of str; names of the handles, in the order of the page
+    translate : callable; turns a message into the text that the reader sees
     """
 
-    def __init__(self, view: View[Data], numbers: Callable[[Data], str]):
+    def __init__(
+        self,
+        view: View[Data],
+        numbers: Callable[[Data], str],
+        handles: Sequence[str] = (),
+        translate: Callable[[str], str] = str,
+    ):
         self._view, self._numbers = view, numbers
+        self._handles, self._translate = handles, translate
         self.begin()
 
     def begin(self) -> None:
         """Forget all numbers, for a page that knows none."""
         self._recording, self._rows = Recording(self._view), Numbered()
+        self._boxes, self._texts = Numbered(), Numbered()
         self._given: dict[str, int] = {}
 
     def shot(self, data: Data) -> Shot:
         """Return picture and table of some data."""
-        rows = re.findall("<tr>.*?</tr>", self._numbers(data))
+        rows = re.findall("<tr.*?</tr>", self._numbers(data))
         # A server may forbid styles in what is put into the page, but not those that a script sets.
         numbers = tuple(self._rows.number(row.replace(" style=", " data-style=")) for row in rows)
-        return Shot(self._recording.frame(data), numbers)
+        return Shot(self._recording.frame(data), numbers, tuple(self._grips(data)), tuple(self._words(data)))
+
+    def _grips(self, data: Data) -> Iterator[tuple[float, ...]]:
+        there = self._view.grips(data)
+        for name in self._handles:
+            grip = there.get(name)
+            if grip is None or not np.isfinite([grip.x, grip.y]).all():
+                yield ()
+            else:
+                yield _tenth(grip.x), _tenth(grip.y), self._boxes.number(grip.box) if grip.box else -1
+
+    def _words(self, data: Data) -> Iterator[tuple[float, ...]]:
+        for text, x, y, *look in self._view.words(data):
+            if np.isfinite([x, y]).all():
+                yield self._texts.number((self._translate(text), *look)), _tenth(x), _tenth(y)
 
     def news(self) -> dict[str, list]:
         """Return the things that have got a number since the last call, by kind and in order."""
@@ -55,7 +86,11 @@ class Shots(Generic[Data]):
         return {kind: list(table) for kind, table in self._tables().items()}
 
     def _tables(self) -> dict[str, Numbered]:
-        return {**vars(self._recording.drawings), "rows": self._rows}
+        return {**vars(self._recording.drawings), "rows": self._rows, "boxes": self._boxes, "words": self._texts}
+
+
+def _tenth(place: float) -> float:
+    return round(float(place), 1)
 
 
 def as_text(content: object) -> bytes:

@@ -41,6 +41,7 @@ export class Control {
 
   /** Take a range: labels, or whole numbers from `low` to `high`. */
   describe({ label, hidden, labels, low, high, step }) {
+    this.title = label;
     (this.kind === "switch" ? this.label.lastChild : this.label).textContent = label;
     this.element.hidden = Boolean(hidden);
     const at = this.at;

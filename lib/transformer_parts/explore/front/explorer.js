@@ -2,6 +2,7 @@
 
 import { Control } from "./controls.js";
 import { Painter } from "./drawing.js";
+import { Over } from "./over.js";
 
 const QUIET = 500; // milliseconds of rest before the numbers are read out
 const HOVER = 60; // milliseconds over a control before the pointer counts as near
@@ -57,27 +58,49 @@ export class Explorer {
     }
     this.notice = element("p", "tp-notice");
     const longest = Math.max(0, ...this.inOrder().map((control) => control.longest));
-    const left = element("div", "tp-controls", bar, ...this.inOrder().map((control) => control.element), this.notice);
+    const isPrimary = ({ name }) => part.primary.includes(name);
+    const [primary, others] = [this.inOrder().filter(isPrimary), this.inOrder().filter((one) => !isPrimary(one))];
+    const more = element("details", "tp-more", element("summary", "", part.words.more), ...others.map((one) => one.element));
+    const left = element("div", "tp-controls", bar, ...primary.map((control) => control.element));
+    if (others.length) left.append(more);
+    left.append(this.notice);
     left.style.setProperty("--tp-longest", `${Math.min(longest, 9)}ch`);
     this.canvas = element("canvas", "");
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", part.alt);
     this.canvas.style.aspectRatio = `${part.size.width} / ${part.size.height}`;
     this.canvas.style.maxWidth = `${part.size.width}px`;
+    this.stage = element("div", "tp-stage", this.canvas);
+    this.stage.style.maxWidth = `${part.size.width}px`;
+    this.stage.style.setProperty("--tp-aspect", part.size.width / part.size.height);
     this.body = document.createElement("tbody");
     const table = element("table", "tp-readout", this.body);
+    this.all = button(part.words.rows, () => this.fold(!this.isFolded));
+    this.all.classList.add("tp-all");
+    const numbers = element("div", "tp-numbers", table, this.all);
     this.spoken = element("p", "tp-spoken");
     this.spoken.setAttribute("role", "status");
     this.spoken.setAttribute("aria-live", "polite");
-    const right = element("div", "tp-picture", this.canvas, table, this.spoken);
-    this.whole = element("div", "tp-body", left, right);
+    const right = element("div", "tp-picture", this.stage);
+    left.append(numbers, this.spoken);
+    this.whole = element("div", "tp-body", right, left);
     // Keys are for the controls here, not for the notebook around them: JupyterLab looks for this from what has the focus.
-    for (const made of [...this.buttons, this.play, ...this.inOrder().map((control) => control.input)]) {
+    for (const made of [...this.buttons, this.all, this.play, ...this.inOrder().map((control) => control.input)]) {
       made?.setAttribute("data-lm-suppress-shortcuts", "true");
     }
     this.whole.explorer = this;
     this.painter = new Painter(this.canvas, session.store.drawings, part.size);
+    this.over = new Over(this.stage, this.canvas, this);
+    this.stage.append(this.over.element);
+    this.fold(true);
     this.root.append(this.whole);
+  }
+
+  /** Show the rows of the table that matter, or all. */
+  fold(folded) {
+    this.isFolded = folded;
+    this.whole.dataset.folded = folded;
+    this.all.setAttribute("aria-expanded", String(!folded));
   }
 
   inOrder() {
@@ -104,7 +127,11 @@ export class Explorer {
     const fit = () => this.painter.fit(this.canvas.clientWidth) && this.paint();
     const observer = new ResizeObserver(fit);
     observer.observe(this.canvas);
-    const theme = () => this.painter.setDark(isDark()) && this.paint();
+    const theme = () => {
+      if (!this.painter.setDark(isDark())) return;
+      this.over.setDark(isDark());
+      this.paint();
+    };
     const themes = new MutationObserver(theme);
     for (const target of [document.body, document.documentElement]) themes.observe(target, { attributes: true });
     on(prefersDark, "change", theme);
@@ -152,6 +179,12 @@ export class Explorer {
   begin() {
     this.shot = this.painted = this.rows = null;
     this.painter.begin(this.session.store.drawings);
+    this.over.begin();
+  }
+
+  /** More places of grips are known. */
+  learn() {
+    this.over.follow();
   }
 
   /** Show a picture and its table: at once, or before the next repaint of the screen. */
@@ -174,7 +207,9 @@ export class Explorer {
       // A server may forbid styles in what is put into the page, but not those that a script sets.
       for (const node of this.body.querySelectorAll("[data-style]")) node.style.cssText = node.dataset.style;
       this.rows = rows.join();
+      this.all.hidden = !this.body.querySelector(".tp-minor");
     }
+    this.over.show(this.shot, store.drawings);
     this.canvas.dispatchEvent(new CustomEvent("tp-paint", { bubbles: true, detail: { key } }));
     this.session.painted(this.shot);
   }

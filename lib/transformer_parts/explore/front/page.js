@@ -52,8 +52,8 @@ class Pack {
   }
 
   shot(number) {
-    const [frame, rows] = this.shots[number];
-    return { frame, rows };
+    const [frame, rows, grips, words] = this.shots[number];
+    return { frame, rows, grips, words };
   }
 
   got() {}
@@ -71,6 +71,8 @@ async function unpacked(script) {
 
 async function wake(node) {
   const { part, ...pack } = await unpacked(document.getElementById(`pack-${node.dataset.explorer}`));
+  // Two controls at once would take frames of all their joint values: here a handle moves the first of them.
+  for (const handle of part.handles) handle.controls.length = 1;
   const session = new Session(part, new Pack(pack));
   const { signal } = new AbortController();
   node.replaceChildren();

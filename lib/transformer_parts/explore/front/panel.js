@@ -9,16 +9,17 @@ class Kernel {
     this.model = model;
     this.arrival = Promise.resolve(); // messages are taken in the order in which they came
     model.on("msg:custom", (content, buffers) => {
-      const news = buffers.length ? unpacked(buffers[0]) : null;
+      const news = buffers.length ? unpacked(buffers[0], content.type) : null;
       this.arrival = this.arrival.then(async () => this.take(content, await news)).catch(console.error);
     });
     model.on("change:controls", () => this.session.describe(model.get("controls")));
   }
 
   take({ type, ...content }, news) {
-    if (news) this.session.news(news);
+    if (news && type !== "track") this.session.news(news);
     if (type === "begin") this.session.begin();
     else if (type === "frames") this.session.frames(content.range, content.frames, content.asked, content.took);
+    else if (type === "track") this.session.track(content.range, content.handle, news);
     else if (type === "stale") this.session.stale(content.range);
     else if (type === "rest") this.session.rest(content);
     else if (type === "closed") this.session.reopen();
@@ -61,12 +62,13 @@ class Kernel {
   }
 }
 
-async function unpacked(bytes) {
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+async function unpacked(bytes, type) {
+  const response = new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")));
+  return type === "track" ? new Int16Array(await response.arrayBuffer()) : response.json();
 }
 
 function part(model) {
-  const names = ["controls", "presets", "play", "interval", "size", "alt", "words"];
+  const names = ["controls", "presets", "play", "interval", "size", "handles", "primary", "alt", "words"];
   return Object.fromEntries(names.map((name) => [name, model.get(name)]));
 }
 

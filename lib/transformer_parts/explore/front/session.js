@@ -11,7 +11,9 @@
 //
 // A source is the kernel (panel.js) or the pack of frames of a page without one (page.js). It has the methods
 // near(range, control, at, pixels), leave(), ask(range, at), got(), move(control, at, id), press(number, id), open() and
-// close(), and gives its answers to begin(), frames(), stale() and rest() of the session.
+// close(), and gives its answers to begin(), frames(), track(), stale() and rest() of the session.
+//
+// A handle that moves two controls counts as a control of its own: its key is that of ../ranges.py, Joint.
 
 const REST = 100; // milliseconds without a change after which a value rests
 const LATE = 800; // milliseconds without an answer after which the source is busy
@@ -27,7 +29,7 @@ export class Store {
   }
 
   begin() {
-    this.drawings = { paths: [], styles: [], images: [], parts: [], rows: [] };
+    this.drawings = { paths: [], styles: [], images: [], parts: [], rows: [], boxes: [], words: [] };
     this.clear();
   }
 
@@ -37,6 +39,11 @@ export class Store {
 
   clear() {
     this.frames = new Map();
+  }
+
+  /** The newest frame, or that of `wanted` if it is here. */
+  newest(wanted) {
+    return this.frames.has(wanted) ? wanted : [...this.frames.keys()].at(-1);
   }
 
   /** The key nearest to `wanted` on the way there from `shown`, so that no picture overshoots or goes back. */
@@ -55,6 +62,8 @@ export class Store {
 export class Session {
   constructor(part, source) {
     Object.assign(this, { part, source, store: new Store(), views: new Set(), at: {} });
+    this.pairs = Object.fromEntries(part.handles.filter((one) => one.controls.length > 1).map((one) => [one.name, one.controls]));
+    this.tracks = new Map(); // name of a handle → its places at all values
     this.state = "idle";
     this.range = null; // {id, control}: whose frames are in the store
     this.nearest = null; // the control that the pointer or the focus is near
@@ -111,19 +120,41 @@ export class Session {
     for (const view of this.views) view.status({ state, playing, pressed });
   }
 
+  /** The key of where a control is, or of where the two are that a handle moves; null where there is no such place. */
+  key(name, at = this.at) {
+    if (!this.pairs[name]) return at[name] ?? null;
+    const [first, second] = this.pairs[name];
+    if (!Number.isInteger(at[first]) || !Number.isInteger(at[second])) return null;
+    const { low, count } = this.span(second);
+    return (at[first] - this.span(first).low) * count + at[second] - low;
+  }
+
+  /** Where the controls are at a key. */
+  places(name, key) {
+    if (!this.pairs[name]) return { [name]: key };
+    const [first, second] = this.pairs[name];
+    const { low, count } = this.span(second);
+    return { [first]: Math.floor(key / count) + this.span(first).low, [second]: (key % count) + low };
+  }
+
+  span(name) {
+    const { low = 0, high, labels } = this.part.controls.find((control) => control.name === name);
+    return { low, count: (high ?? labels.length - 1) - low + 1 };
+  }
+
   /** The pointer or the focus has come near a control. */
   near(name, pixels = 0) {
-    if (this.state === "gone" || (this.at[name] ?? null) === null) return;
+    if (this.state === "gone" || this.key(name) === null) return;
     if (this.nearest !== name) this.settle();
     this.nearest = name;
     if (this.range?.control !== name) {
       this.forget();
       this.range = { id: `${Math.random()}`, control: name };
-      this.wanted = this.shown = Number(this.at[name]) || 0;
+      this.wanted = this.shown = Number(this.key(name)) || 0;
       document.dispatchEvent(new CustomEvent(NEW_RANGE, { detail: this }));
     }
     this.pixels = pixels;
-    this.source.near(this.range.id, name, this.at[name], pixels);
+    this.source.near(this.range.id, name, this.key(name), pixels);
     if (this.state === "idle") this.become("near");
   }
 
@@ -147,15 +178,17 @@ export class Session {
   forget() {
     this.range = null;
     this.store.clear();
+    this.tracks.clear();
     this.asked.clear();
   }
 
-  /** A control was moved. */
+  /** A control was moved, or the two of a handle. */
   move(name, at) {
     if (this.state === "gone") return;
     if (this.playing && name !== this.part.play) this.stop();
     if (this.range?.control !== name) this.near(name, this.pixels);
-    this.at[name] = this.wanted = at;
+    this.wanted = at;
+    Object.assign(this.at, this.places(name, at));
     this.moved = { name, at };
     for (const view of this.views) view.place(this.at);
     if (this.state !== "busy") this.become("dragging");
@@ -169,7 +202,7 @@ export class Session {
   show(atOnce) {
     if (!this.range || this.wanted === null || this.state === "gone") return;
     const { store, wanted } = this;
-    const key = store.onTheWay(this.shown, wanted);
+    const key = this.pairs[this.range.control] ? store.newest(wanted) : store.onTheWay(this.shown, wanted);
     if (key !== undefined && key !== this.shown) {
       this.shown = key;
       const frame = store.frames.get(key);
@@ -257,6 +290,14 @@ export class Session {
     this.expect();
     // A value for which there is no frame waits for what stands at rest.
     if (frames.length || asked !== this.wanted) this.show();
+    for (const view of this.views) view.learn();
+  }
+
+  /** The places of a handle at all values. */
+  track(range, handle, places) {
+    if (range !== this.range?.id) return;
+    this.tracks.set(handle, places);
+    for (const view of this.views) view.learn();
   }
 
   stale(range) {
@@ -264,7 +305,7 @@ export class Session {
   }
 
   /** What stands at rest: where the controls are, and what is shown. */
-  rest({ id, at, frame, rows }) {
+  rest({ id, at, ...shot }) {
     if (id === this.pending) this.pending = null;
     // A move that came after is on its way to the source, or will be.
     if (this.pending !== null || this.moved || this.state === "gone") return;
@@ -275,8 +316,8 @@ export class Session {
     if (this.pressedAt !== JSON.stringify(at) && !this.source.startsFromSettings) this.pressed = -1;
     this.tell();
     for (const view of this.views) view.place(at);
-    this.draw({ frame, rows, key: this.range ? at[this.range.control] : null });
-    this.wanted = this.shown = this.range ? at[this.range.control] : null;
+    this.wanted = this.shown = this.range ? this.key(this.range.control) : null;
+    this.draw({ ...shot, key: this.wanted });
     this.become(this.calm);
     for (const view of this.views) view.announce();
     // From here the pointer comes to other values than from where it was before.
