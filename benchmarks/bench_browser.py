@@ -189,7 +189,7 @@ def heaviest(panel: Panel) -> tuple[str, str, int, float, float]:
             except ValueError:
                 continue
             finally:
-                panel.put(panel._initial)
+                panel.put(panel.initial)
         found.append((float(np.median(times)), name, control.description, len(values), float(np.median(sizes))))
     milliseconds, name, label, count, size = max(found)
     return name, label, count, 1000 * milliseconds, size

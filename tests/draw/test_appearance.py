@@ -241,7 +241,7 @@ def drawn_artists(monkeypatch) -> Iterator[list[Artist]]:
 
 def steps(panel: Panel, rng: np.random.Generator, count: int) -> Iterator[object]:
     """Yield the data of states on a walk: mostly one control moves at a time, now and then a button is pressed."""
-    settings = [panel._initial, *panel.presets.values()]
+    settings = [panel.initial, *panel.presets.values()]
     yield panel.compute(**panel.state)
     for step in range(count):
         if step % 6 == 5:

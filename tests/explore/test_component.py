@@ -12,7 +12,7 @@ from visible_words import escaped
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.view import View
-from transformer_parts.explore import controls
+from transformer_parts.explore import controls, page_part
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
 from transformer_parts.explore.component import Picture
 from transformer_parts.explore.frames import Frames
@@ -271,7 +271,7 @@ def test_tables_drawn_ahead_pass_translate():
 
 
 def test_what_the_page_is_given_passes_translate():
-    part = DotPanel(language="pseudo").page_part()
+    part = page_part.of(DotPanel(language="pseudo"))
     assert part["alt"] == f"⟦{ALT}⟧"
     assert part["presets"] == ["⟦Low⟧", "⟦Reset⟧"]
     assert part["controls"][0]["label"] == "⟦height⟧"

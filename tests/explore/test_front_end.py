@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from transformer_parts.explore import page_part
 from transformer_parts.explore.catalogue import PANELS
 from transformer_parts.explore.front_end import PAGE, FrontEnd, joined
 from transformer_parts.explore.rope import RopePlane
@@ -41,7 +42,7 @@ def test_what_a_page_must_know_of_a_panel_is_said_at_the_beginning():
     assert front.alt == panel.alt
     width, height = panel.view.size
     assert front.size == {"width": width, "height": height, "pixelRatio": 2}
-    assert {name: getattr(front, name) for name in panel.page_part()} == panel.page_part()
+    assert {name: getattr(front, name) for name in page_part.of(panel)} == page_part.of(panel)
     still = next(kind for kind in PANELS if kind.play is None)()
     assert still._front_end.play == ""
 

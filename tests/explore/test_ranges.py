@@ -108,7 +108,7 @@ def order(range_: Range, most: int = 4) -> list[int]:
 
 
 def test_what_is_near_the_pointer_comes_first_and_then_an_even_choice():
-    range_ = Range("1", Slider(21, 2), "height", None)
+    range_ = Range("1", Slider(21, 2), ("height",), None)
     range_.near(4, None)
     range_.moved(20)
     assert order(range_, most=8) == [20, 18, 16, 14, 10, 0, 8, 4]
@@ -116,7 +116,7 @@ def test_what_is_near_the_pointer_comes_first_and_then_an_even_choice():
 
 
 def test_nothing_is_drawn_ahead_where_nothing_is_wanted_or_too_much_was_sent():
-    range_ = Range("1", Slider(21), "height", None)
+    range_ = Range("1", Slider(21), ("height",), None)
     range_.near(4, None)
     range_.wanted = False
     assert range_.next() is None
@@ -127,14 +127,14 @@ def test_nothing_is_drawn_ahead_where_nothing_is_wanted_or_too_much_was_sent():
 
 
 def test_what_failed_is_not_tried_again():
-    range_ = Range("1", Slider(5), "height", None)
+    range_ = Range("1", Slider(5), ("height",), None)
     range_.near(2, None)
     range_.failed |= {2, 3}
     assert order(range_, most=9) == [1, 4, 0]
 
 
 def test_of_a_long_range_only_what_a_pointer_reaches_is_drawn():
-    range_ = Range("1", Slider(10_001), "height", None)
+    range_ = Range("1", Slider(10_001), ("height",), None)
     range_.near(5000, 10)
     steps = [5000, 5001, 4999, 5002, 4998, 5003, 4997, 5005, 4995]
     drawn = order(range_, most=100)
@@ -143,7 +143,7 @@ def test_of_a_long_range_only_what_a_pointer_reaches_is_drawn():
 
 
 def test_from_another_start_only_what_looks_different_is_drawn_anew():
-    range_ = Range("1", Slider(10_001), "height", None)
+    range_ = Range("1", Slider(10_001), ("height",), None)
     range_.near(5000, 10)
     order(range_, most=100)
     # A pixel is a thousand steps: a tenth of it does not show, half of it does.
@@ -157,7 +157,7 @@ def test_from_another_start_only_what_looks_different_is_drawn_anew():
 def test_a_state_beside_others_is_the_present_one_with_this_value():
     panel = Slider(5)
     panel.state = {"height": 0, "other": "x"}
-    range_ = Range("1", panel, "height", None)
+    range_ = Range("1", panel, ("height",), None)
     assert range_.state(3) == {"height": 3, "other": "x"}
     assert range_.state(9) is None
     assert range_.along(3) == {}

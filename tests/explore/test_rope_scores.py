@@ -55,7 +55,7 @@ def test_equal_content_is_not_monotone_on_the_screen(scores):
     assert shown(scores, "negative at") == "840 of 8,193 offsets, 10.25 %"
     assert shown(scores, "one step further away raises it") == "3,984 of 8,192 steps, 48.63 %"
     assert shown(scores, "score on the curve, at offset 1,707") == "-0.088199"
-    assert scores.state == scores._initial, "the notebook begins with this preset"
+    assert scores.state == scores.initial, "the notebook begins with this preset"
 
 
 def test_random_content_does_not_decay(scores):

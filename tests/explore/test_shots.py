@@ -41,7 +41,7 @@ def test_what_comes_again_has_the_number_it_had(shots):
 def test_news_are_what_has_a_number_since_the_last_time(shots):
     shots.shot(3)
     first = shots.news()
-    assert first | {"images": []} == shots.things()
+    assert first | {"images": [], "boxes": [], "words": []} == shots.things()
     assert shots.news() == {}
     shots.shot(3)
     assert shots.news() == {}
@@ -49,7 +49,7 @@ def test_news_are_what_has_a_number_since_the_last_time(shots):
     second = shots.news()
     assert set(second) == {"paths", "parts", "rows"}
     together = {kind: things + second.get(kind, []) for kind, things in first.items()}
-    assert shots.things() == together | {"images": []}
+    assert shots.things() == together | {"images": [], "boxes": [], "words": []}
 
 
 def test_rows_are_those_of_the_table_without_styles_that_a_server_may_forbid(shots):

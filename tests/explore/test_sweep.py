@@ -94,7 +94,7 @@ def values(panel: Panel, name: str) -> list:
     most = MOST_INTEGERS if isinstance(control, widgets.IntSlider) else MOST_OPTIONS
     if len(every) <= most or isinstance(control, widgets.Dropdown):
         return every
-    exact = [preset[name] for preset in panel.presets.values() if name in preset] + [panel._initial[name]]
+    exact = [preset[name] for preset in panel.presets.values() if name in preset] + [panel.initial[name]]
     keep = {every.index(value) for value in exact if value in every}
     keep.update(range(0, len(every), -(-len(every) // MOST_OPTIONS)), range(8), range(len(every) - 8, len(every)))
     if isinstance(control, widgets.IntSlider):
@@ -132,7 +132,7 @@ def computed(panel: Panel) -> object:
 
 def places(panel: Panel, monkeypatch) -> Iterator[dict]:
     """Yield states to try a control in: the first one, the presets, and some at random."""
-    yield panel._initial
+    yield panel.initial
     yield from panel.presets.values()
     rng = np.random.default_rng(1)
     for _ in range(30):

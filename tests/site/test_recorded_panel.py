@@ -13,7 +13,7 @@ from publish.recorded_panel import Limits, RecordedPanel, options, thin
 from transformer_parts.explore.budget import BudgetCost
 from transformer_parts.explore.readout import table
 from transformer_parts.explore.rope import RopePlane
-from transformer_parts.explore.shots import Shot, Shots
+from transformer_parts.explore.shots import Shot
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +85,10 @@ def test_the_pack_holds_the_pictures_of_the_panel(plane):
                 value = dict(options(plane.panel.controls[name]))[labels[name][place]]
                 plane.panel.reset()
                 plane.panel.put(plane.settings[label] | {name: value})
-                fresh = Shots(plane.panel.make_view(), plane.panel.numbers)
+                fresh = plane.panel.make_shots(plane.panel.make_view())
                 wanted = drawn(fresh, fresh.shot(plane.panel.compute(**plane.panel.state)))
-                frame, rows = pack["shots"][moved["shots"][place]]
-                assert drawn(held, Shot(frame, rows)) == json.loads(json.dumps(wanted)), (label, name, place)
+                shot = Shot(*pack["shots"][moved["shots"][place]])
+                assert drawn(held, shot) == json.loads(json.dumps(wanted)), (label, name, place)
 
 
 def test_what_moves_along_has_places_on_the_page():

@@ -13,6 +13,7 @@ import numpy as np
 from ipywidgets import Checkbox, Widget
 
 from transformer_parts.draw.recorder import Numbered
+from transformer_parts.explore import page_part
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.ranges import described
 from transformer_parts.explore.shots import as_text
@@ -213,7 +214,7 @@ class RecordedPanel:
 
     def content(self) -> dict:
         """Return what the page's script reads."""
-        part = self.panel.page_part() | {"controls": self.starts[0].controls}
+        part = page_part.of(self.panel) | {"controls": self.starts[0].controls}
         starts = [start.content() for start in self.starts]
         return {"part": part, "drawings": self._pictures.things(), "shots": list(self._shots), "starts": starts}
 

@@ -59,6 +59,11 @@ class RopePlaneView(View[Plane]):
         (curve,) = self.curve_axes.plot([], [], color=theme.INK, linestyle="", marker="o", markersize=4)
         (mark,) = self.curve_axes.plot([], [], color=theme.THIRD, marker="D", markersize=9, markeredgecolor=theme.INK)
         self.wave, self.curve, self.mark = map(self.moving, (wave, curve, mark))
+        self.shows = {
+            "query": (self.query_arrow, self.query_symbol),
+            "key": (self.key_arrow, self.key_symbol),
+            "score": (self.mark,),
+        }
 
     def _arrow(self, colour: str, symbol: str) -> tuple:
         ends = {"posA": (0, 0), "posB": (1, 1), "shrinkA": 0, "shrinkB": 0, "color": colour}

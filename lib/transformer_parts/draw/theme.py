@@ -33,6 +33,21 @@ DIVERGING = "RdBu_r"
 SEQUENTIAL = "cividis"
 
 
+#: Colours of lines that are too light for words, and those that words have instead: 4.5 to 1 on paper (WCAG).
+_OF_WORDS = MappingProxyType({THIRD: "#8a6400", FAINT: "#6b6b6b"})
+
+
+def of_words(colour: str) -> str:
+    """Return the colour of words about what has a colour in a picture.
+
+    Examples
+    --------
+    >>> of_words(FIRST), of_words(THIRD)
+    ('#004488', '#8a6400')
+    """
+    return _OF_WORDS.get(colour, colour)
+
+
 def style(axes: Axes, *, x: str = "", y: str = "", grid: bool = True) -> Axes:
     """Give axes the common look and label them with symbols (mathtext, no words)."""
     axes.set_facecolor(PAPER)

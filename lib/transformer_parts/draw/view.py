@@ -38,6 +38,8 @@ class View(ABC, Generic[Data]):
 
     def __init__(self, scale: float = SCALE):
         self._moving: list[Artist] = []
+        #: Moving artists by the name of what they show; rows and terms of that name light up with them.
+        self.shows: dict[str, tuple[Artist, ...]] = {}
         self._backgrounds = Backgrounds()
         self.background_version = 0
         self._make(CSS_DPI * scale)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Thread
 
-from transformer_parts.explore import handles
+from transformer_parts.explore import handles, page_part
 from transformer_parts.explore.ranges import Framed, Joint, Range, bring, place, twin_of
 from transformer_parts.explore.shots import as_text
 
@@ -199,6 +199,7 @@ class Frames:
             "type": "rest",
             "id": self._move,
             "at": self._at(),
+            "code": page_part.code(self._panel),
         }
         self._send(content | shot._asdict(), self._news())
         self._go_on()

@@ -38,6 +38,10 @@ class FrontEnd(anywidget.AnyWidget):
     size = Dict().tag(sync=True)
     #: Handles of the picture in the order of their grips: name, label, controls, and which directions count.
     handles = List(Dict()).tag(sync=True)
+    #: What to look for at each preset ("" if nothing is said).
+    guide = List(Unicode()).tag(sync=True)
+    #: Which of the parts that move show what, by the names that rows and terms have for it.
+    shows = Dict().tag(sync=True)
     #: Names of the controls that are always seen.
     primary = List(Unicode()).tag(sync=True)
     #: Accessible name of the picture.

@@ -11,10 +11,10 @@ import numpy as np
 
 
 class Handle(NamedTuple):
-    """What a hand takes hold of: the words for it, the one or two controls that it moves, and the directions that count.
+    """What a hand takes hold of: the words for it, the one or two controls that it moves, and which directions count.
 
-    `along` is "x" where only the pointer's way across counts (a vertical line), "y" where only up and down does (the top
-    of a bar), else "xy".
+    `along` is "x" where only the pointer's way across counts (a vertical line), "y" where only up and down does (the
+    top of a bar), else "xy".
     """
 
     label: str

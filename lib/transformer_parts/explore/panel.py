@@ -1,7 +1,7 @@
 """The contract of an explorer: controls, one picture, one table of numbers and one line for what went wrong."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from threading import RLock
 from types import MappingProxyType
@@ -10,20 +10,19 @@ from typing import TypeVar
 import ipywidgets as widgets
 from numpy.typing import NDArray
 
-from transformer_parts.draw.view import SCALE, View
-from transformer_parts.explore import controls
+from transformer_parts.draw.view import View
+from transformer_parts.explore import controls, page_part
 from transformer_parts.explore.component import ViewComponent
 from transformer_parts.explore.frames import Frames
 from transformer_parts.explore.front_end import FrontEnd
 from transformer_parts.explore.handles import Handle
-from transformer_parts.explore.ranges import bring, described, places
+from transformer_parts.explore.ranges import bring, places
+from transformer_parts.explore.readout import Term, formula
 from transformer_parts.explore.shots import Shots
 from transformer_parts.language import _
 
 Data = TypeVar("Data")
 State = Mapping[str, object]
-#: So many controls are always seen where a panel does not name them.
-PRIMARY = 4
 
 
 class Panel(ViewComponent[Data]):
@@ -57,18 +56,20 @@ class Panel(ViewComponent[Data]):
     play_interval: int = 120
     #: What a hand can take hold of in the picture, by the names that `View.grips` has for them.
     handles: Mapping[str, Handle] = MappingProxyType({})
+    #: What to look for at a preset, by its label.
+    guide: Mapping[str, str] = MappingProxyType({})
     #: Names of the controls that are always seen; the others are under "More".
     primary: tuple[str, ...] = ()
     after_error = _("Showing the last valid setting.")
 
     def __init__(self, *, language: str | None = None):
         super().__init__(language=language)
-        self._initial = self.state
+        self.initial = self.state
         # JupyterLab runs the callbacks of sliders in another thread than the cells.
         self.lock = RLock()
         self._refreshes = True
         self._shots: Shots[Data] | None = None
-        self._front_end = FrontEnd(**self.page_part())
+        self._front_end = FrontEnd(**page_part.of(self))
         self._frames = Frames(self, self._front_end.send)
         self._front_end.on_msg(self._frames.message)
         fallback = self.beside(self._make_side()).add_class("tp-fallback")
@@ -99,7 +100,18 @@ class Panel(ViewComponent[Data]):
 
     def make_shots(self, view: View[Data]) -> Shots[Data]:
         """Return the pictures and tables of a view, none yet, for one page that knows none."""
-        return Shots(view, self.numbers, tuple(self.handles), self.translate)
+        return Shots(view, self.numbers, self._formula, tuple(self.handles), self.translate)
+
+    def formula(self, data: Data) -> Sequence[Term]:
+        """Return the formula above the picture with the numbers of some data, as terms from left to right."""
+        return ()
+
+    def _formula(self, data: Data) -> str:
+        return formula(term._replace(text=self.translate(term.text)) for term in self.formula(data))
+
+    def idle(self, state: State) -> Mapping[str, str]:
+        """Return the controls that change nothing in a state, with the reason; they are greyed."""
+        return {}
 
     def track(self, handle: str) -> NDArray | None:
         """Return where a handle's grip stands at each value of its controls, the others as they are at present.
@@ -153,7 +165,7 @@ class Panel(ViewComponent[Data]):
 
     def reset(self) -> None:
         """Put every control back to where it began."""
-        self.set(**self._initial)
+        self.set(**self.initial)
 
     def refresh(self) -> None:
         """Show picture and table of the current state; on an error or an interrupt keep both and report it."""
@@ -169,7 +181,7 @@ class Panel(ViewComponent[Data]):
 
     def _rest(self) -> None:
         """Tell the page where the controls are, which ranges they have now, and what is shown."""
-        self._front_end.controls = self._described()
+        self._front_end.controls = page_part.controls(self)
         self._frames.rest()
 
     def _show(self) -> None:
@@ -278,7 +290,7 @@ class Panel(ViewComponent[Data]):
 
     def press(self, number: int) -> None:
         """Do what a button does: those of the presets have the numbers from 0, the last one brings the first state."""
-        self.act(lambda: self.set(**[*self.presets.values(), self._initial][number]))
+        self.act(lambda: self.set(**[*self.presets.values(), self.initial][number]))
 
     @contextmanager
     def _without_refresh(self) -> Iterator[None]:
@@ -298,36 +310,6 @@ class Panel(ViewComponent[Data]):
         buttons = [self.button(label, lambda at=number: self.press(at)) for number, label in enumerate(labels)]
         player = [] if self.play is None else [self._make_player(self.controls[self.play])]
         return [widgets.HBox(buttons).add_class("tp-bar"), *player, *self.controls.values()]
-
-    def page_part(self) -> dict[str, object]:
-        """Return what a page must know to draw the panel, by the traits of `FrontEnd`."""
-        width, height = self.view.size
-        plays = self.controls[self.play].description if self.play else ""
-        words = {
-            "settings": _("Settings"),
-            "play": _("Play: {control}", control=plays),
-            "pause": _("Pause: {control}", control=plays),
-            "more": _("More controls"),
-            "rows": _("All numbers"),
-            "busy": _("The kernel is busy. The newest value is shown when it is free."),
-        }
-        return {
-            "controls": self._described(),
-            "presets": [self.translate(label) for label in (*self.presets, _("Reset"))],
-            "play": self.play or "",
-            "interval": self.play_interval,
-            "size": {"width": width, "height": height, "pixelRatio": SCALE},
-            "alt": self.translate(self.alt),
-            "handles": [
-                {"name": name, "label": self.translate(label), "controls": controls, "along": along}
-                for name, (label, controls, along) in self.handles.items()
-            ],
-            "primary": self.primary or tuple(self.controls)[:PRIMARY],
-            "words": {name: self.translate(text) for name, text in words.items()},
-        }
-
-    def _described(self) -> list[dict[str, object]]:
-        return [described(name, control) for name, control in self.controls.items()]
 
     def _make_player(self, slider: widgets.IntSlider) -> widgets.Play:
         if not isinstance(slider, widgets.IntSlider):

@@ -6,17 +6,29 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transformer_parts.draw import theme
+
 
 class Row(NamedTuple):
     """One line of the table: what it is, its value, and the colour it has in the picture.
 
-    A page shows a `minor` line only to those who ask for all numbers.
+    A page shows a `minor` line only to those who ask for all numbers.  `mark` names what the line tells of in the
+    picture (see `View.shows`): the two light up together.
     """
 
     label: str
     value: str
     colour: str | None = None
     minor: bool = False
+    mark: str = ""
+
+
+class Term(NamedTuple):
+    """A piece of the formula above a picture, with the colour and the mark of what it tells of."""
+
+    text: str
+    colour: str | None = None
+    mark: str = ""
 
 
 def number(value: float, digits: int = 6) -> str:
@@ -52,15 +64,28 @@ def table(rows: Iterable[Row], *, announced: bool = True) -> str:
     A % stays on the line of its number.
     """
     body = "".join(
-        f'<tr{_MINOR * minor}><th scope="row">{_swatch(colour)}{escape(label)}</th>'
-        f"<td>{_unbroken(escape(value))}</td></tr>"
-        for label, value, colour, minor in rows
+        f'<tr{_MINOR * row.minor}{_mark(row.mark)}><th scope="row">{_swatch(row.colour)}{escape(row.label)}</th>'
+        f"<td>{_unbroken(escape(row.value))}</td></tr>"
+        for row in rows
     )
     live = ' role="status" aria-live="polite"' if announced else ""
     return f'<table class="tp-readout"{live}>{body}</table>'
 
 
+def formula(terms: Iterable[Term]) -> str:
+    """Return terms as the line of a formula; each term keeps its colour and its mark."""
+    return "".join(f"<span{_mark(term.mark)}{_colour(term.colour)}>{escape(term.text)}</span>" for term in terms)
+
+
 _MINOR = ' class="tp-minor"'
+
+
+def _mark(mark: str) -> str:
+    return f' data-mark="{mark}"' if mark else ""
+
+
+def _colour(colour: str | None) -> str:
+    return f' style="color:{theme.of_words(colour)}"' if colour else ""
 
 
 def _unbroken(value: str) -> str:

@@ -10,7 +10,7 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.ranges import places
-from transformer_parts.explore.readout import Row, number, vector
+from transformer_parts.explore.readout import Row, Term, number, vector
 from transformer_parts.language import _
 from transformer_parts.maths import attention, rope, rope_scores
 
@@ -104,12 +104,29 @@ class RopePlane(Panel[Plane]):
         after = _inner_product(data.turned_query, data.turned_key)
         lengths = f"{number(np.linalg.norm(data.turned_query))}, {number(np.linalg.norm(data.turned_key))}"
         return [
-            Row(_("query turned, R(mθ)q"), vector(data.turned_query), theme.QUERY),
-            Row(_("key turned, R(nθ)k"), vector(data.turned_key), theme.KEY),
+            Row(_("query turned, R(mθ)q"), vector(data.turned_query), theme.QUERY, mark="query"),
+            Row(_("key turned, R(nθ)k"), vector(data.turned_key), theme.KEY, mark="key"),
             Row(_("their lengths, as before the turn"), lengths, minor=True),
             Row(_("inner product before the turn"), number(before), minor=True),
             Row(_("inner product after it"), number(after)),
-            Row(_("score: inner product / √2"), number(data.score), theme.THIRD),
+            Row(_("score: inner product / √2"), number(data.score), theme.THIRD, mark="score"),
+        ]
+
+    def formula(self, data):
+        lengths = [np.linalg.norm(vector) for vector in (data.query, data.key)]
+        apart = np.degrees(np.arctan2(*reversed(data.turned_key)) - np.arctan2(*reversed(data.turned_query)))
+        return [
+            Term("s", theme.THIRD, "score"),
+            Term(" = "),
+            Term("|q|", theme.QUERY, "query"),
+            Term(" "),
+            Term("|k|", theme.KEY, "key"),
+            Term(" cos(∠k − ∠q) / √2 = "),
+            Term(number(lengths[0]), theme.QUERY, "query"),
+            Term(" · "),
+            Term(number(lengths[1]), theme.KEY, "key"),
+            Term(f" · cos({number((apart + 180) % 360 - 180, 1)}°) / √2 = "),
+            Term(number(data.score), theme.THIRD, "score"),
         ]
 
 

@@ -7,6 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from transformer_parts.draw import theme
 from transformer_parts.draw.recorder import Numbered
 from transformer_parts.draw.recording import Recording
 from transformer_parts.draw.view import View
@@ -17,13 +18,15 @@ Data = TypeVar("Data")
 class Shot(NamedTuple):
     """A picture (see `Recording.frame`), the rows of its table, and what lies over it, by their numbers.
 
-    A grip is (x, y, number of its box), or () where its handle has none; a word is (number, x, y).
+    A grip is (x, y, number of its box), or () where its handle has none; a word is (number, x, y); the formula is a
+    row, -1 where there is none.
     """
 
     frame: tuple[tuple[int, ...], ...]
     rows: tuple[int, ...]
     grips: tuple[tuple[float, ...], ...] = ()
     words: tuple[tuple[float, ...], ...] = ()
+    formula: int = -1
 
 
 class Shots(Generic[Data]):
@@ -33,6 +36,7 @@ class Shots(Generic[Data]):
     ----------
     view : View
     numbers : callable; returns the table of some data as HTML
+    formula : callable; returns the formula of some data as HTML, "" if there is none
     handles : sequence of str; names of the handles, in the order of the page
     translate : callable; turns a message into the text that the reader sees
     """
@@ -41,10 +45,11 @@ class Shots(Generic[Data]):
         self,
         view: View[Data],
         numbers: Callable[[Data], str],
+        formula: Callable[[Data], str] = lambda _data: "",
         handles: Sequence[str] = (),
         translate: Callable[[str], str] = str,
     ):
-        self._view, self._numbers = view, numbers
+        self._view, self._numbers, self._formula = view, numbers, formula
         self._handles, self._translate = handles, translate
         self.begin()
 
@@ -57,9 +62,15 @@ class Shots(Generic[Data]):
     def shot(self, data: Data) -> Shot:
         """Return picture and table of some data."""
         rows = re.findall("<tr.*?</tr>", self._numbers(data))
+        numbers, formula = tuple(map(self._row, rows)), self._formula(data)
+        # The view is brought to the data first; then it says what lies over the picture.
+        frame = self._recording.frame(data)
+        grips, words = tuple(self._grips(data)), tuple(self._words(data))
+        return Shot(frame, numbers, grips, words, self._row(formula) if formula else -1)
+
+    def _row(self, html: str) -> int:
         # A server may forbid styles in what is put into the page, but not those that a script sets.
-        numbers = tuple(self._rows.number(row.replace(" style=", " data-style=")) for row in rows)
-        return Shot(self._recording.frame(data), numbers, tuple(self._grips(data)), tuple(self._words(data)))
+        return self._rows.number(html.replace(" style=", " data-style="))
 
     def _grips(self, data: Data) -> Iterator[tuple[float, ...]]:
         there = self._view.grips(data)
@@ -71,9 +82,10 @@ class Shots(Generic[Data]):
                 yield _tenth(grip.x), _tenth(grip.y), self._boxes.number(grip.box) if grip.box else -1
 
     def _words(self, data: Data) -> Iterator[tuple[float, ...]]:
-        for text, x, y, *look in self._view.words(data):
+        for text, x, y, colour, side in self._view.words(data):
             if np.isfinite([x, y]).all():
-                yield self._texts.number((self._translate(text), *look)), _tenth(x), _tenth(y)
+                number = self._texts.number((self._translate(text), theme.of_words(colour), side))
+                yield number, _tenth(x), _tenth(y)
 
     def news(self) -> dict[str, list]:
         """Return the things that have got a number since the last call, by kind and in order."""

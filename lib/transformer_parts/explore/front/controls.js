@@ -40,7 +40,10 @@ export class Control {
   }
 
   /** Take a range: labels, or whole numbers from `low` to `high`. */
-  describe({ label, hidden, labels, low, high, step }) {
+  describe({ label, hidden, reason = "", labels, low, high, step }) {
+    this.reason = reason;
+    this.element.title = reason;
+    this.element.classList.toggle("tp-idle", Boolean(reason));
     this.title = label;
     (this.kind === "switch" ? this.label.lastChild : this.label).textContent = label;
     this.element.hidden = Boolean(hidden);
@@ -58,7 +61,7 @@ export class Control {
   /** Take no value any more, or take them again; a control of one value never does. */
   disable(gone = false) {
     this.gone = gone;
-    this.input.disabled = gone || this.low === this.high;
+    this.input.disabled = gone || this.low === this.high || Boolean(this.reason);
   }
 
   /** How many letters the longest value has. */

@@ -11,6 +11,9 @@
 const STEPS = 8;
 const FIRST = 35;
 const MOST_OUTLINES = 20_000;
+const DIM = 0.22; // how much is left of what is not meant
+const GHOST = 0.16; // and of what was there before
+const MARGIN = 6; // pixels of the page beside a line that still meet it
 
 /** A canvas and the drawings of one view, recorded at `pixelRatio` pixels for each pixel of the page. */
 export class Painter {
@@ -51,8 +54,8 @@ export class Painter {
     this.pictures.clear();
   }
 
-  /** Draw a frame. */
-  paint([background, moving]) {
+  /** Draw a frame: over the parts of a `ghost`, faintly; of what moves only the parts with `lit` places in full. */
+  paint([background, moving], { lit = null, ghost = [] } = {}) {
     if (this.background.parts !== background.join()) {
       const context = this.background.canvas.getContext("2d");
       context.fillStyle = this.colour("#ffffff");
@@ -62,14 +65,40 @@ export class Painter {
     }
     const context = this.canvas.getContext("2d");
     context.drawImage(this.background.canvas, 0, 0);
-    for (const part of moving) this.draw(context, part);
+    for (const [place, part] of ghost.entries()) if (part !== moving[place]) this.draw(context, part, GHOST);
+    for (const [place, part] of moving.entries()) this.draw(context, part, !lit || lit.includes(place) ? 1 : DIM);
   }
 
-  draw(context, part) {
+  /** The last of some places of a frame's moving parts whose marks are at a point, in pixels of the picture. */
+  meets([, moving], places, [x, y]) {
+    const context = this.canvas.getContext("2d");
+    const at = [x * this.pixelRatio * this.scale, y * this.pixelRatio * this.scale];
+    return places.findLast((place) => this.drawings.parts[moving[place]].some((mark) => this.isAt(context, mark, at)));
+  }
+
+  isAt(context, [outline, style, ...places], at) {
+    if (outline < 0) return false;
+    const [fill, , width] = this.drawings.styles[style];
+    const path = this.outline(outline);
+    let isAt = false;
+    for (let i = 0; i < places.length && !isAt; i += 2) {
+      context.save();
+      context.scale(this.scale / STEPS, this.scale / STEPS);
+      context.translate(places[i], places[i + 1]);
+      context.lineWidth = width + 2 * MARGIN * STEPS * this.pixelRatio;
+      isAt = context.isPointInStroke(path, ...at) || (fill && context.isPointInPath(path, ...at));
+      context.restore();
+    }
+    return isAt;
+  }
+
+  draw(context, part, alpha = 1) {
+    context.globalAlpha = alpha;
     for (const [outline, ...rest] of this.drawings.parts[part]) {
       if (outline < 0) this.drawImage(context, ...rest);
       else this.drawPath(context, outline, ...rest);
     }
+    context.globalAlpha = 1;
   }
 
   drawPath(context, outline, style, ...places) {

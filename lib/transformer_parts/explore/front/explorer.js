@@ -6,6 +6,7 @@ import { Over } from "./over.js";
 
 const QUIET = 500; // milliseconds of rest before the numbers are read out
 const HOVER = 60; // milliseconds over a control before the pointer counts as near
+const COPIED = 1500; // milliseconds for which a button says that it has copied
 
 let explorers = 0;
 
@@ -20,6 +21,24 @@ function button(text, press) {
   const made = Object.assign(document.createElement("button"), { type: "button", textContent: text });
   made.addEventListener("click", press);
   return made;
+}
+
+const NUMBER = /(?<![\w.])\d[\d,]*\.\d+(?=(?:e[+-]?\d+)?(?![\w.]))/g;
+const DIGITS = 4;
+
+/** A text whose numbers with a point have at most four significant digits. */
+export function short(text) {
+  return text.replace(NUMBER, (found) => {
+    const value = Number(found.replaceAll(",", ""));
+    const leading = value ? Math.floor(Math.log10(value)) : 0;
+    const places = Math.max(0, DIGITS - 1 - leading);
+    if (found.length - found.indexOf(".") - 1 <= places) return found;
+    return value.toLocaleString("en-US", {
+      minimumFractionDigits: places,
+      maximumFractionDigits: places,
+      useGrouping: found.includes(","),
+    });
+  });
 }
 
 /** Whether the page is dark: by JupyterLab's theme, VS Code's, the attribute of other pages, or the reader's wish. */
@@ -57,11 +76,16 @@ export class Explorer {
       this.controls[name] = new Control(description, `${this.id}-${name}`, { play });
     }
     this.notice = element("p", "tp-notice");
+    this.step = element("p", "tp-step");
+    this.formula = element("p", "tp-formula");
+    this.formula.hidden = true;
+    this.tip = element("div", "tp-tip");
+    this.tip.hidden = true;
     const longest = Math.max(0, ...this.inOrder().map((control) => control.longest));
     const isPrimary = ({ name }) => part.primary.includes(name);
     const [primary, others] = [this.inOrder().filter(isPrimary), this.inOrder().filter((one) => !isPrimary(one))];
     const more = element("details", "tp-more", element("summary", "", part.words.more), ...others.map((one) => one.element));
-    const left = element("div", "tp-controls", bar, ...primary.map((control) => control.element));
+    const left = element("div", "tp-controls", bar, this.step, ...primary.map((control) => control.element));
     if (others.length) left.append(more);
     left.append(this.notice);
     left.style.setProperty("--tp-longest", `${Math.min(longest, 9)}ch`);
@@ -77,21 +101,22 @@ export class Explorer {
     const table = element("table", "tp-readout", this.body);
     this.all = button(part.words.rows, () => this.fold(!this.isFolded));
     this.all.classList.add("tp-all");
-    const numbers = element("div", "tp-numbers", table, this.all);
+    this.copy = button(part.words.copy, () => this.copyState());
+    const numbers = element("div", "tp-numbers", table, element("div", "tp-bar", this.all, this.copy));
     this.spoken = element("p", "tp-spoken");
     this.spoken.setAttribute("role", "status");
     this.spoken.setAttribute("aria-live", "polite");
-    const right = element("div", "tp-picture", this.stage);
+    const right = element("div", "tp-picture", this.formula, this.stage);
     left.append(numbers, this.spoken);
     this.whole = element("div", "tp-body", right, left);
     // Keys are for the controls here, not for the notebook around them: JupyterLab looks for this from what has the focus.
-    for (const made of [...this.buttons, this.all, this.play, ...this.inOrder().map((control) => control.input)]) {
+    for (const made of [...this.buttons, this.all, this.copy, this.play, ...this.inOrder().map((control) => control.input)]) {
       made?.setAttribute("data-lm-suppress-shortcuts", "true");
     }
     this.whole.explorer = this;
     this.painter = new Painter(this.canvas, session.store.drawings, part.size);
     this.over = new Over(this.stage, this.canvas, this);
-    this.stage.append(this.over.element);
+    this.stage.append(this.over.element, this.tip);
     this.fold(true);
     this.root.append(this.whole);
   }
@@ -100,7 +125,50 @@ export class Explorer {
   fold(folded) {
     this.isFolded = folded;
     this.whole.dataset.folded = folded;
+    this.digits();
     this.all.setAttribute("aria-expanded", String(!folded));
+  }
+
+  /** Show all digits of the numbers where they are asked for and at a worked example, else the first four. */
+  digits() {
+    const isFull = !this.isFolded || this.isExample;
+    for (const cell of this.body.querySelectorAll("td")) {
+      const full = (cell.dataset.full ??= cell.textContent);
+      cell.textContent = isFull ? full : short(full);
+      cell.title = full;
+    }
+  }
+
+  async copyState() {
+    await navigator.clipboard?.writeText(this.session.code);
+    this.copy.textContent = this.part.words.copied;
+    setTimeout(() => { this.copy.textContent = this.part.words.copy; }, COPIED);
+  }
+
+  /** Light up what shows `mark`: in the picture, in the table and in the formula; nothing for "". */
+  light(mark, point) {
+    const row = mark && this.body.querySelector(`[data-mark="${mark}"]`);
+    this.tip.hidden = !row || !point;
+    if (row && point) {
+      const { width, height } = this.part.size;
+      this.tip.textContent = [...row.cells].map((cell) => cell.textContent.trim()).join(": ");
+      this.tip.style.left = `${(100 * point[0]) / width}%`;
+      this.tip.style.top = `${(100 * point[1]) / height}%`;
+      this.tip.dataset.side = point[0] > width / 2 ? "left" : "right";
+    }
+    if (mark === this.lit) return;
+    this.lit = mark;
+    for (const node of this.whole.querySelectorAll("[data-mark]")) node.classList.toggle("tp-lit", node.dataset.mark === mark);
+    this.paint();
+  }
+
+  /** Light up what is under the pointer. */
+  point(event) {
+    if (!this.painted || this.over.held) return;
+    const { shows } = this.part;
+    const point = this.over.point(event);
+    const place = this.painter.meets(this.painted.frame, Object.values(shows).flat(), point);
+    this.light(Object.keys(shows).find((mark) => shows[mark].includes(place)) ?? "", point);
   }
 
   inOrder() {
@@ -122,9 +190,21 @@ export class Explorer {
       on(control.element, "pointerdown", () => this.near(control));
       on(control.input, "focus", () => this.near(control));
     }
+    on(this.stage, "pointermove", (event) => this.point(event));
+    on(this.stage, "pointerleave", () => this.light(""));
+    on(this.stage, "pointerdown", () => this.light(""));
+    const marked = ({ target }) => target.closest?.("[data-mark]")?.dataset.mark ?? "";
+    for (const part of [this.body, this.formula]) {
+      on(part, "pointerover", (event) => this.light(marked(event)));
+      on(part, "pointerleave", () => this.light(""));
+    }
     on(whole, "pointerleave", () => this.leave());
     on(whole, "focusout", () => this.leave());
-    const fit = () => this.painter.fit(this.canvas.clientWidth) && this.paint();
+    const fit = () => {
+      // What is scrolled to stands below the picture, not behind it.
+      whole.style.setProperty("--tp-tall", `${this.stage.clientHeight + 8}px`);
+      if (this.painter.fit(this.canvas.clientWidth)) this.paint();
+    };
     const observer = new ResizeObserver(fit);
     observer.observe(this.canvas);
     const theme = () => {
@@ -198,15 +278,19 @@ export class Explorer {
     cancelAnimationFrame(this.asked);
     this.asked = null;
     if (!this.shot) return;
-    const { frame, rows, key } = this.shot;
-    const { store } = this.session;
-    this.painter.paint(frame);
+    const { frame, rows, key, formula } = this.shot;
+    const { store, before } = this.session;
+    this.painter.paint(frame, { lit: this.part.shows[this.lit], ghost: before?.frame[1] });
     this.painted = this.shot;
-    if (this.rows !== rows.join()) {
+    if (this.rows !== `${rows} ${formula}`) {
+      this.rows = `${rows} ${formula}`;
       this.body.innerHTML = rows.map((row) => store.drawings.rows[row]).join("");
+      this.formula.innerHTML = store.drawings.rows[formula] ?? "";
+      this.formula.hidden = !this.formula.textContent;
+      for (const term of this.formula.children) term.textContent = short(term.textContent);
       // A server may forbid styles in what is put into the page, but not those that a script sets.
-      for (const node of this.body.querySelectorAll("[data-style]")) node.style.cssText = node.dataset.style;
-      this.rows = rows.join();
+      for (const node of this.whole.querySelectorAll("[data-style]")) node.style.cssText = node.dataset.style;
+      this.digits();
       this.all.hidden = !this.body.querySelector(".tp-minor");
     }
     this.over.show(this.shot, store.drawings);
@@ -237,6 +321,9 @@ export class Explorer {
     const isBusy = state === "busy";
     this.notice.textContent = isBusy ? this.part.words.busy : "";
     for (const control of this.inOrder()) control.disable(state === "gone");
+    this.isExample = pressed >= 0 && pressed < this.buttons.length - 1;
+    this.digits();
+    this.step.textContent = this.part.guide[pressed] ?? "";
     this.buttons.forEach((made, number) => {
       made.disabled = state === "gone";
       made.setAttribute("aria-pressed", String(number === pressed));

@@ -52,8 +52,8 @@ class Pack {
   }
 
   shot(number) {
-    const [frame, rows, grips, words] = this.shots[number];
-    return { frame, rows, grips, words };
+    const [frame, rows, grips, words, formula] = this.shots[number];
+    return { frame, rows, grips, words, formula };
   }
 
   got() {}

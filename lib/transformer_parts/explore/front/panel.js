@@ -68,7 +68,7 @@ async function unpacked(bytes, type) {
 }
 
 function part(model) {
-  const names = ["controls", "presets", "play", "interval", "size", "handles", "primary", "alt", "words"];
+  const names = ["controls", "presets", "play", "interval", "size", "handles", "guide", "shows", "primary", "alt", "words"];
   return Object.fromEntries(names.map((name) => [name, model.get(name)]));
 }
 

@@ -187,6 +187,8 @@ export class Session {
     if (this.state === "gone") return;
     if (this.playing && name !== this.part.play) this.stop();
     if (this.range?.control !== name) this.near(name, this.pixels);
+    // What was there before stays to be seen faintly, until another control is near.
+    if (this.calm === this.state) this.before = this.last;
     this.wanted = at;
     Object.assign(this.at, this.places(name, at));
     this.moved = { name, at };
@@ -267,7 +269,7 @@ export class Session {
   begin() {
     this.store.begin();
     this.forget();
-    this.last = null;
+    this.last = this.before = null;
     for (const view of this.views) view.begin();
   }
 
@@ -305,8 +307,9 @@ export class Session {
   }
 
   /** What stands at rest: where the controls are, and what is shown. */
-  rest({ id, at, ...shot }) {
+  rest({ id, at, code, ...shot }) {
     if (id === this.pending) this.pending = null;
+    this.code = code;
     // A move that came after is on its way to the source, or will be.
     if (this.pending !== null || this.moved || this.state === "gone") return;
     clearTimeout(this.late);
@@ -318,6 +321,7 @@ export class Session {
     for (const view of this.views) view.place(at);
     this.wanted = this.shown = this.range ? this.key(this.range.control) : null;
     this.draw({ ...shot, key: this.wanted });
+    this.before = null;
     this.become(this.calm);
     for (const view of this.views) view.announce();
     // From here the pointer comes to other values than from where it was before.
