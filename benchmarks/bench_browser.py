@@ -126,6 +126,7 @@ class Form:
         """Drag the slider of the form, which is in that cell of the page."""
         outputs = lab.cell(page, cell).locator(".jp-Cell-outputArea").first
         if self.kind in ("panel", "bare"):
+            outputs.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
             slider = outputs.locator(f"input[data-control={self.control}]").first
         else:
             slider = outputs.locator(".widget-slider").filter(has=page.get_by_text(self.label, exact=True)).first

@@ -7,7 +7,7 @@ from transformer_parts.explore.front_end import PAGE, joined
 
 pytestmark = pytest.mark.browser
 
-NAMES = "Control, Explorer, Pack, Painter, Session, Store, inDark"
+NAMES = "Control, Explorer, Pack, Painter, Session, Store, inDark, nearestInTrack, nearestOnWay, short"
 REST, LATE, CLOSE, QUIET = 100, 800, 1000, 500  # milliseconds: see session.js and explorer.js
 
 # A square of one recorded quarter of the picture's width, red, green and half blue; the paper; an image of 2 × 2 cells.
@@ -392,7 +392,23 @@ PART = {
     "interval": 30,
     "size": SIZE,
     "alt": "A bar",
-    "words": {"settings": "Settings", "play": "Play: height", "pause": "Pause: height", "busy": "The kernel is busy."},
+    "guide": ["Look up."],
+    "shows": {"bar": [0]},
+    "primary": ["height", "extra", "red"],
+    "handles": [
+        {"name": "top", "label": "top of the bar", "controls": ["height"], "along": "y"},
+        {"name": "corner", "label": "corner of the bar", "controls": ["height", "extra"], "along": "xy"},
+    ],
+    "words": {
+        "settings": "Settings",
+        "play": "Play: height",
+        "pause": "Pause: height",
+        "busy": "The kernel is busy.",
+        "more": "More controls",
+        "rows": "All numbers",
+        "copy": "Copy this state",
+        "copied": "Copied",
+    },
 }
 
 # A session whose source notes what it is asked, and a view that notes what it is shown.
@@ -410,6 +426,7 @@ STAGE = """
         status: ({state}) => { if (states.at(-1) !== state) states.push(state); },
         announce: () => log.push([name, "announce"]),
         begin: () => log.push([name, "begin"]),
+        learn: () => {},
     });
     const states = window.states = [], shown = window.shown = [];
     const ends = window.ends = new AbortController();
@@ -794,6 +811,9 @@ def test_after_a_rest_the_source_knows_from_where_the_pointer_moves_on(session):
     ) == [["height", 40, 9], True]
 
 
+NOTHING = {"boxes": [], "words": []}
+
+
 def test_things_are_kept_until_all_numbers_begin_anew(session):
     assert session(
         """() => {
@@ -806,8 +826,8 @@ def test_things_are_kept_until_all_numbers_begin_anew(session):
             return [first, session.store.drawings, log.at(-1), session.last];
         }"""
     ) == [
-        {"paths": ["a", "c"], "styles": [], "images": [], "parts": [], "rows": ["b"]},
-        {"paths": ["d"], "styles": [], "images": [], "parts": [], "rows": []},
+        {"paths": ["a", "c"], "styles": [], "images": [], "parts": [], "rows": ["b"], **NOTHING},
+        {"paths": ["d"], "styles": [], "images": [], "parts": [], "rows": [], **NOTHING},
         ["one", "begin"],
         None,
     ]
@@ -1027,7 +1047,7 @@ EXPLORER = """
         table: () => [...root.querySelectorAll("td")].map(cell => cell.textContent),
     });
     root.addEventListener("tp-paint", ({detail}) => paints.push([detail.key, Number(table()[0]),
-        Number(root.querySelector("[data-control=height]").value)]));
+        Number(root.querySelector("input[data-control=height]").value)]));
     window.explorer = new front.Explorer(root, session, ends.signal);
     session.open(explorer, ends.signal);
     session.begin();
@@ -1190,8 +1210,172 @@ def test_what_is_busy_is_said_and_what_is_gone_is_dimmed(explorer):
     explorer.evaluate("() => rest(session.pending, {height: 20})")
     assert notice.inner_text() == ""
     explorer.evaluate("() => session.gone()")
-    assert all(not made.is_enabled() for made in explorer.locator(".tp-body :is(input, select, button)").all())
+    assert all(
+        not made.is_enabled()
+        for made in explorer.locator(".tp-controls :is(input, select, button:not(.tp-asks))").all()
+    )
     assert explorer.locator(".tp-body").get_attribute("data-state") == "gone"
+
+
+# ---------------------------------------------------------------- over.js, and what lights up
+
+
+@pytest.mark.parametrize(
+    ("known", "point", "key"),
+    [
+        ([[3, [0, 0]]], [9, 9], 3),
+        ([[0, [0, 0]], [10, [100, 0]]], [42, 30], 4.2),
+        ([[0, [0, 0]], [10, [100, 0]]], [-5, 0], 0),
+        # There and back: the way on which the hand is decides.
+        ([[0, [0, 0]], [5, [50, 0]], [10, [0, 0]]], [20, 0], 8),
+    ],
+)
+def test_between_known_places_the_way_is_straight(js, known, point, key):
+    found = js("([known, point]) => front.nearestOnWay(known, point, 9)", [known, point])
+    assert found == pytest.approx(key)
+
+
+def test_of_a_track_the_nearest_place_is_taken_by_the_directions_that_count(js):
+    track = "Int16Array.from([0, 0, 160, 1600, 320, 160])"
+    nearest = f"weights => front.nearestInTrack({track}, [12, 9], weights)"
+    assert [js(nearest, weights) for weights in ([1, 1], [1, 0], [0, 1])] == [2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("(2.121320, -0.012346)", "(2.121, -0.01235)"),
+        ("1.326852e-23 of 16,384", "1.327e-23 of 16,384"),
+        ("3.000000 %", "3.000 %"),
+        ("12345.678 and 1,234.5678", "12346 and 1,235"),
+        ("0.000000", "0.000"),
+        ("x0.123456, 0.5, 100.25 and layer 1.2.3", "x0.123456, 0.5, 100.3 and layer 1.2.3"),
+    ],
+)
+def test_numbers_have_four_digits(js, text, shown):
+    assert js("text => front.short(text)", text) == shown
+
+
+# The bar's top is its first grip, and the second one has no place.  The picture has 400 pixels of the page.
+WITH_GRIPS = """() => {
+    const before = frame, at = {height: 10, extra: 50, red: 0};
+    window.frame = key => ({...before(key), grips: [[10, 9 - 0.08 * key, 0], []], words: [[0, 4, 4]], formula: 102});
+    things.rows.push('<span data-mark="bar">h = 10.000000</span>');
+    things.rows[101] = '<tr data-mark="bar"><th>unit</th><td>1.234567</td></tr>';
+    things.boxes = [[8, 1, 4, 8]];
+    things.words = [["top", "#004488", "right"]];
+    session.begin();
+    session.news(things);
+    const height = changes => Object.assign(at, changes).height;
+    window.rest = (id, changes = {}) => session.rest({id, code: "code", ...frame(height(changes)), at: {...at}});
+    for (const node of [explorer.stage, explorer.canvas]) node.style.maxWidth = "400px";
+    rest(null);
+    return screen();
+}"""
+
+
+@pytest.fixture
+def gripped(explorer):
+    explorer.evaluate(WITH_GRIPS)
+    return explorer
+
+
+def place(explorer, x: float, y: float) -> tuple[float, float]:
+    """Return where a point of the picture is on the page."""
+    box = explorer.locator("canvas").bounding_box()
+    return box["x"] + x * box["width"] / SIZE["width"], box["y"] + y * box["height"] / SIZE["height"]
+
+
+def test_a_hand_takes_a_grip_and_its_control_follows(gripped):
+    grip = gripped.get_by_role("slider", name="top of the bar")
+    assert grip.get_attribute("aria-valuetext") == "height 10"
+    assert gripped.get_by_role("slider", name="corner of the bar").count() == 0, "it has no place in these frames"
+    gripped.mouse.move(*place(gripped, 10, 8.2))
+    gripped.mouse.down()
+    gripped.evaluate("() => session.frames(session.range.id, [frame(0), frame(100)])")
+    gripped.mouse.move(*place(gripped, 10.5, 5), steps=3)
+    gripped.mouse.up()
+    gripped.wait_for_timeout(300)
+    assert gripped.evaluate("() => [session.at.height, called('move').at(-1), Number(table()[0])]") == [
+        50,
+        ["move", "height", 50],
+        50,
+    ]
+    assert grip.get_attribute("aria-valuenow") == "50"
+
+
+def test_where_a_grip_may_be_taken_anywhere_it_comes_to_the_hand(gripped):
+    gripped.evaluate("() => session.near('height')")
+    gripped.evaluate("() => session.frames(session.range.id, [frame(0), frame(100)])")
+    gripped.mouse.click(*place(gripped, 10, 3))
+    gripped.wait_for_timeout(300)
+    assert gripped.evaluate("() => session.at.height") == 75
+    gripped.mouse.click(*place(gripped, 15, 3))
+    gripped.wait_for_timeout(200)
+    assert gripped.evaluate("() => session.at.height") == 75, "outside of its box nothing happens"
+
+
+def test_keys_move_what_a_grip_moves(gripped):
+    gripped.locator(".tp-grip").first.focus()
+    for key, height in (("ArrowUp", 11), ("ArrowLeft", 10), ("PageUp", 15), ("End", 100), ("Home", 0)):
+        gripped.keyboard.press(key)
+        assert gripped.evaluate("() => session.at.height") == height, key
+
+
+def test_a_grip_of_two_controls_has_a_key_for_both(session):
+    assert session(
+        "() => { const key = session.key('corner', {height: 3, extra: 7});"
+        " return [key, session.places('corner', key), session.key('corner', {height: 3, extra: null})]; }"
+    ) == [3 * 101 + 7, {"height": 3, "extra": 7}, None]
+
+
+def test_of_two_controls_the_newest_frame_is_shown(session):
+    assert session(
+        "() => { session.near('corner'); session.move('corner', 500); answer(500); session.move('corner', 200);"
+        " session.move('corner', 700); give(200); return [shown, session.at.height, session.at.extra]; }"
+    ) == [[500, 200], 700 // 101, 700 % 101]
+
+
+def test_words_and_formula_are_text_of_the_page(gripped):
+    word = gripped.locator(".tp-word")
+    assert word.inner_text() == "top"
+    assert word.evaluate("node => node.style.left") == "20%"
+    assert gripped.locator(".tp-formula").inner_text() == "h = 10.00"
+
+
+def test_all_digits_are_shown_to_those_who_ask_and_at_a_worked_example(gripped):
+    cells = "() => table()"
+    assert gripped.evaluate(cells)[1] == "1.235"
+    gripped.evaluate("() => explorer.all.click()")
+    assert gripped.evaluate(cells)[1] == "1.234567"
+    gripped.evaluate("() => explorer.fold(true)")
+    gripped.get_by_role("button", name="High").click()
+    assert gripped.evaluate(cells)[1] == "1.234567"
+    assert gripped.locator(".tp-step").inner_text() == "Look up."
+
+
+def test_row_term_and_mark_light_up_together(gripped):
+    lit = "() => [...root.querySelectorAll('.tp-lit')].map(node => node.tagName)"
+    gripped.locator("tr[data-mark=bar]").hover()
+    assert gripped.evaluate(lit) == ["SPAN", "TR"]
+    gripped.locator("tr").first.hover()
+    assert gripped.evaluate(lit) == []
+
+
+def test_what_was_there_before_stays_while_a_control_is_moved(explorer):
+    before = "() => session.before?.key ?? null"
+    assert explorer.evaluate(before) is None
+    explorer.evaluate("() => { answers = false; session.move('height', 20); }")
+    assert explorer.evaluate("() => session.before.frame") == [[0], [10]]
+    explorer.evaluate("() => { answers = true; session.settle(); }")
+    explorer.evaluate("() => rest(session.pending, {height: 20})")
+    assert explorer.evaluate(before) is None
+
+
+def test_a_control_without_effect_says_why(explorer):
+    explorer.evaluate("() => session.describe(session.part.controls.map(one => ({...one, reason: 'ALiBi has none.'})))")
+    assert not explorer.get_by_role("slider", name="extra").is_enabled()
+    assert explorer.locator(".tp-control").first.get_attribute("title") == "ALiBi has none."
 
 
 def test_numbers_that_begin_anew_are_looked_up_anew(explorer):
@@ -1319,7 +1503,7 @@ PACK = """
     window.session = new front.Session({...part, controls: pack.starts[0].controls}, source);
     window.shown = [];
     window.placed = [];
-    const view = {describe() {}, status() {}, announce() {}, begin() {},
+    const view = {describe() {}, status() {}, announce() {}, begin() {}, learn() {},
         place: at => placed.push({...at}), show: ({key, rows}) => { shown.push(rows[0]); session.painted({key}); }};
     session.open(view, new AbortController().signal);
 }

@@ -35,7 +35,7 @@ RECORD = """
 (whole) => {
     const {explorer} = whole, log = window.tpRecord = {paints: [], pointer: [], heights: [], running: true};
     whole.addEventListener("tp-paint", ({detail}) => {
-        const numbers = Array.from(explorer.body.querySelectorAll("td"), cell => cell.innerText);
+        const numbers = Array.from(explorer.body.querySelectorAll("td"), cell => cell.dataset.full);
         log.paints.push({...detail, numbers, drawn: JSON.stringify(explorer.drawn)});
     });
     document.addEventListener("pointermove", event => log.pointer.push(event.timeStamp), {capture: true});
@@ -136,7 +136,8 @@ class ExplorerOnPage:
 
     def slider(self, control: str) -> Locator:
         """Return the input of a control, by its name in Python."""
-        return self.whole.locator(f"[data-control={control}]")
+        self.whole.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+        return self.whole.locator(f":is(input, select)[data-control={control}]")
 
     def values(self, control: str) -> list:
         """Return all values of a slider, from left to right."""
@@ -243,7 +244,8 @@ class ExplorerOnPage:
 
     def numbers(self) -> list[str]:
         """Return the values in the table on the page, with plain spaces."""
-        return [text.replace("\xa0", " ") for text in self.table.locator("td").all_inner_texts()]
+        texts = self.table.locator("td").evaluate_all("cells => cells.map(cell => cell.dataset.full)")
+        return [text.replace("\xa0", " ") for text in texts]
 
     def warm_up(self, control: str) -> None:
         """Bring the pointer to a slider and wait until the frames of its range are drawn."""

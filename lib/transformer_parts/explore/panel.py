@@ -56,6 +56,8 @@ class Panel(ViewComponent[Data]):
     play_interval: int = 120
     #: What a hand can take hold of in the picture, by the names that `View.grips` has for them.
     handles: Mapping[str, Handle] = MappingProxyType({})
+    #: Why there is nothing in the picture to take hold of, where there is nothing.
+    untouchable: str = ""
     #: What to look for at a preset, by its label.
     guide: Mapping[str, str] = MappingProxyType({})
     #: Names of the controls that are always seen; the others are under "More".

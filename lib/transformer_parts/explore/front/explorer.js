@@ -100,8 +100,9 @@ export class Explorer {
     this.body = document.createElement("tbody");
     const table = element("table", "tp-readout", this.body);
     this.all = button(part.words.rows, () => this.fold(!this.isFolded));
-    this.all.classList.add("tp-all");
+    this.all.classList.add("tp-all", "tp-asks");
     this.copy = button(part.words.copy, () => this.copyState());
+    this.copy.classList.add("tp-asks");
     const numbers = element("div", "tp-numbers", table, element("div", "tp-bar", this.all, this.copy));
     this.spoken = element("p", "tp-spoken");
     this.spoken.setAttribute("role", "status");

@@ -51,7 +51,7 @@ class Grip {
     this.element = document.createElement("div");
     Object.assign(this.element, { className: "tp-grip", tabIndex: 0, hidden: true });
     this.element.dataset.control = this.name;
-    this.element.dataset.along = along;
+    Object.assign(this.element.dataset, { along, handle: name });
     this.element.setAttribute("role", "slider");
     this.element.setAttribute("aria-label", label);
     this.element.title = label;
