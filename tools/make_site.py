@@ -31,7 +31,13 @@ PROJECT = Path(__file__).resolve().parents[1]
 
 
 def build(
-    path: Path, pages: list[Link], out: Path, limits: Limits, language: str | None = None, one_file: bool = False
+    path: Path,
+    pages: list[Link],
+    out: Path,
+    limits: Limits,
+    language: str | None = None,
+    one_file: bool = False,
+    run: str = "",
 ) -> str:
     """Write the page of a notebook and return a line that says what is in it.
 
@@ -41,7 +47,7 @@ def build(
         If the page is larger than a page may be.
     """
     began = time.perf_counter()
-    html, explorers = page(path, pages, limits, language=language)
+    html, explorers = page(path, pages, limits, language=language, run=run)
     size = len(html.encode())
     if size > MOST_BYTES:
         raise ValueError(f"{path.name}: got a page of {size:,} bytes, want at most {MOST_BYTES:,}")
@@ -52,16 +58,23 @@ def build(
 
 
 def build_all(
-    paths: Sequence[Path], pages: list[Link], out: Path, limits: Limits, jobs: int, language: str, one_file: bool
+    paths: Sequence[Path],
+    pages: list[Link],
+    out: Path,
+    limits: Limits,
+    jobs: int,
+    language: str,
+    one_file: bool,
+    run: str,
 ) -> Iterator[str]:
     """Write the pages of notebooks, and yield the line about each when it is written."""
     # The longest first, so that none is left alone at the end.
     by_size = sorted(paths, key=lambda path: -path.stat().st_size)
     if jobs == 1:
-        yield from (build(path, pages, out, limits, language, one_file) for path in by_size)
+        yield from (build(path, pages, out, limits, language, one_file, run) for path in by_size)
         return
     with ProcessPoolExecutor(jobs) as pool:
-        running = [pool.submit(build, path, pages, out, limits, language, one_file) for path in by_size]
+        running = [pool.submit(build, path, pages, out, limits, language, one_file, run) for path in by_size]
         for future in as_completed(running):
             yield future.result()
 
@@ -74,6 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--values", type=int, default=Limits.values, help="most values of one control")
     parser.add_argument("--frames", type=int, default=Limits.frames, help="about so many frames of one explorer")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="notebooks built at the same time")
+    parser.add_argument("--run", default="", metavar="ADDRESS", help="where a notebook can be run; {path} is its path")
     parser.add_argument("--language", choices=available(), default="en", help="language of the site's words")
     parser.add_argument("notebooks", nargs="*", type=Path)
     arguments = parser.parse_args(arguments)
@@ -84,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     began = time.perf_counter()
     chosen = [path.resolve() for path in arguments.notebooks] or every
-    options = (pages, arguments.out, limits, arguments.jobs, arguments.language, arguments.one_file)
+    options = (pages, arguments.out, limits, arguments.jobs, arguments.language, arguments.one_file, arguments.run)
     for done, line in enumerate(build_all(chosen, *options), 1):
         print(f"[{done}/{len(chosen)}] {line}", flush=True)
     if arguments.one_file:
@@ -92,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     english = {path.stem: path for path in found if path.parent.name == "en"}
     for stem, html in pages_for_a_class(english, language=arguments.language):
         write(apart(html, stem), arguments.out)
-    write(apart(index(every, language=arguments.language), "index"), arguments.out)
+    write(apart(index(every, limits, language=arguments.language), "index"), arguments.out)
     print(f"{arguments.out / 'index.html'}  {time.perf_counter() - began:.0f} s in all")
 
 

@@ -7,15 +7,17 @@ from pathlib import Path
 import nbformat
 from notebooks import shown
 
-from publish.notebook_page import PROJECT, environment, links, style, with_font
+from publish.notebook_page import PROJECT, environment, explorer_block, links, scripts, style, with_font
 from publish.prose import Prose, picture
+from publish.recorded_panel import Limits, RecordedPanel
 from transformer_parts import language as languages
 from transformer_parts.explore.catalogue import PANELS
+from transformer_parts.explore.rope import RopePlane
 from transformer_parts.language import Language
 
 
-def index(paths: Sequence[Path], *, language: str | Language | None = None) -> str:
-    """Return the first page, with a card for each notebook but the first, in order.
+def index(paths: Sequence[Path], limits: Limits | None = None, *, language: str | Language | None = None) -> str:
+    """Return the first page, with the plane of RoPE to take hold of and a card for each notebook but the first.
 
     Its words are those of the README and of the start page, the first notebook; those of its links and the names of
     the explorers' pictures are in the language.
@@ -34,6 +36,7 @@ def index(paths: Sequence[Path], *, language: str | Language | None = None) -> s
                 "question": prose.html(questions.get(path.name, "")), "still": _still(path, language),
             }
         )  # fmt: skip
+    plane = RecordedPanel(RopePlane(language=language), limits)
     html = (
         environment(language)
         .get_template("index.html")
@@ -42,6 +45,9 @@ def index(paths: Sequence[Path], *, language: str | Language | None = None) -> s
             about=Prose(PROJECT).html(readme.split("\n\n")[1]),
             start=f"{paths[0].stem}.html",
             entries=entries,
+            block={**explorer_block("plane", plane), "code": ""},
+            pack=plane.pack.decode(),
+            scripts=scripts({"explorer"}),
             style=style(),
         )
     )

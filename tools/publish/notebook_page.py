@@ -63,6 +63,10 @@ def environment(language: Language) -> Environment:
     made.globals |= {
         "_": translated,
         "text": language.text,
+        # A page of a notebook says otherwise.
+        "links": (),
+        "run": "",
+        "stem": "",
         "lang": "en-x-pseudo" if language.name == PSEUDO else language.name,
     }
     return made
@@ -79,7 +83,12 @@ def links(paths: Sequence[Path]) -> list[Link]:
 
 
 def page(
-    path: Path, links: Sequence[Link], limits: Limits | None = None, *, language: str | Language | None = None
+    path: Path,
+    links: Sequence[Link],
+    limits: Limits | None = None,
+    *,
+    language: str | Language | None = None,
+    run: str = "",
 ) -> tuple[str, list[RecordedPanel]]:
     """Return the page of a notebook, and the explorers in it.
 
@@ -93,6 +102,8 @@ def page(
         How much of each explorer is kept.
     language : str or Language, optional
         Language of the page's own words, its explorers and its sheets.
+    run : str, optional
+        Address at which the notebook can be run, with ``{path}`` for its path; without one the page has no such link.
     """
     language = languages.language(language)
     notebook = nbformat.read(path, as_version=4)
@@ -106,7 +117,7 @@ def page(
             blocks.append({"kind": "prose", "html": prose.html(cell.source)})
         elif kind in PANELS:
             explorers[name] = RecordedPanel(kind(language=language), limits)
-            blocks.append({"kind": "explorer", "code": code(cell.source), **_explorer(name, explorers[name])})
+            blocks.append({"kind": "explorer", "code": code(cell.source), **explorer_block(name, explorers[name])})
         elif kind in LIVE_RUNS:
             blocks.append({"kind": "live", "code": code(cell.source), **_live(kind(language=language))})
         elif kind is Prediction:
@@ -116,13 +127,18 @@ def page(
         else:
             outputs = [_output(output, prose) for output in cell.outputs]
             folded = ANSWERS in cell.metadata.get("tags", [])
-            blocks.append({"kind": "code", "code": code(cell.source), "outputs": outputs, "folded": folded})
+            is_lesson = re.search(r"^def ", cell.source, re.MULTILINE)
+            code_block = {"code": code(cell.source), "outputs": outputs, "folded": folded, "open": bool(is_lesson)}
+            blocks.append({"kind": "code"} | code_block)
     at = [link.stem for link in links].index(path.stem)
     html = (
         environment(language)
         .get_template("page.html")
         .render(
             title=title_of(notebook),
+            stem=path.stem,
+            links=links,
+            run=run.format(path=path.resolve().relative_to(PROJECT).as_posix()) if run else "",
             blocks=blocks,
             headings=[heading for heading in prose.headings if heading[0] == 2],
             previous=links[at - 1] if at else None,
@@ -168,7 +184,8 @@ def _font(letters: frozenset[str]) -> str:
     return base64.b64encode(buffer.getvalue()).decode()
 
 
-def _explorer(name: str, explorer: RecordedPanel) -> dict:
+def explorer_block(name: str, explorer: RecordedPanel) -> dict:
+    """Return what the template says of an explorer."""
     panel = explorer.panel
     panel.reset()
     return {

@@ -124,7 +124,7 @@ class RopePlaneView(View[Plane]):
         getattr(self, f"{which}_arc").set_data(radius * np.cos(start + turn), radius * np.sin(start + turn))
         outward = after / length if length else np.array([1.0, 0.0])
         sideways = np.array([-outward[1], outward[0]])
-        tip = np.clip(after + 0.42 * outward + 0.55 * side * sideways, -self.reach + 0.5, self.reach - 0.5)
+        tip = np.clip(after + 0.55 * outward + 0.6 * side * sideways, -self.reach + 0.5, self.reach - 0.5)
         getattr(self, f"{which}_symbol").set_position(tuple(tip))
 
 

@@ -7,9 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Generic, TypeVar
 
 import ipywidgets as widgets
+from IPython.display import display
 from traitlets import Unicode
 
 from transformer_parts import language as languages
@@ -83,6 +85,11 @@ class Component:
         self.status.value = f'<p class="tp-status" role="alert">{text}</p>'
         self.error = error
 
+    @property
+    def asleep(self) -> str:
+        """The class of the line that a page shows where no kernel has the component: by the file of its still."""
+        return f"tp-asleep-{Path(self.still).stem}"
+
     def act(self, action: Callable[[], None]) -> None:
         """Do what a control asks for; report what goes wrong, and go on."""
         try:
@@ -100,7 +107,7 @@ class Component:
         """Return the parts, from top to bottom, with the style sheet; a live page hides the still."""
         style = files(__package__).joinpath(self.style).read_text("utf-8")
         if self.still:
-            style += f'\nimg[src*="{self.still}"] {{ display: none; }}'
+            style += f'\nimg[src*="{self.still}"], .{self.asleep} {{ display: none; }}'
         gone = _("The kernel that this belongs to is gone: run the notebook again (Run > Run All Cells).")
         style += f"\n.{self.css_class} {{ --tp-gone: {json.dumps(self.translate(gone), ensure_ascii=False)}; }}"
         sheet = widgets.HTML(f"<style>{style}</style>", layout={"display": "none"})
@@ -187,6 +194,18 @@ class ViewComponent(Component, ABC, Generic[Data]):
         left = widgets.VBox(controls).add_class("tp-controls")
         right = widgets.VBox([self.picture, self.readout]).add_class("tp-picture")
         return widgets.HBox([left, right]).add_class("tp-body")
+
+    def _ipython_display_(self) -> None:
+        """Show a line that says what to do where no kernel has the component any more, and the component.
+
+        A notebook that was saved and is opened again keeps that line, and so does a page made of it; the component's
+        style sheet hides it.
+        """
+        line = _("Not running: click this cell and press Shift+Enter; in a new session choose Run > Run All Cells.")
+        html = f'<p class="{self.asleep}">{escape(self.translate(line))}</p>'
+        display({"text/html": html, "text/plain": self.translate(line)}, raw=True)
+        data, metadata = self._repr_mimebundle_()
+        display(data, metadata=metadata, raw=True)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> tuple[dict, dict]:
         data, _metadata = super()._repr_mimebundle_(include, exclude)

@@ -10,8 +10,8 @@ import { Session } from "./session.js";
 class Pack {
   startsFromSettings = true;
 
-  constructor({ drawings, shots, starts }) {
-    Object.assign(this, { drawings, shots, start: starts[0], starts });
+  constructor({ drawings, shots, starts }, name = "") {
+    Object.assign(this, { drawings, shots, start: starts[0], starts, name });
   }
 
   open() {
@@ -37,18 +37,29 @@ class Pack {
 
   move(control, at, id) {
     const { shots, moved } = this.start.ranges[control];
+    this.moved = [control, at];
     this.rest(id, this.along(control, at, moved[at]), shots[at]);
   }
 
   press(number, id) {
     // The first state has the last button.
     this.start = this.starts[(number + 1) % this.starts.length];
+    this.moved = null;
     this.session.describe(this.start.controls);
     this.rest(id, this.start.at, this.start.shot);
   }
 
   rest(id, at, shot) {
-    this.session.rest({ id, at, ...this.shot(shot) });
+    const [name, key] = this.moved ?? ["", 0];
+    const code = `${location.href.split("#")[0]}#${this.name}=${this.starts.indexOf(this.start)},${name},${key}`;
+    this.session.rest({ id, at, code, ...this.shot(shot) });
+  }
+
+  /** Go to the state that an address names: a setting, and a control that was moved from there. */
+  visit(start, name, key) {
+    if (!this.starts[start]) return;
+    this.press(start - 1, null);
+    if (this.start.ranges[name]?.shots[key] !== undefined) this.move(name, key, null);
   }
 
   shot(number) {
@@ -73,13 +84,20 @@ async function wake(node) {
   const { part, ...pack } = await unpacked(document.getElementById(`pack-${node.dataset.explorer}`));
   // Two controls at once would take frames of all their joint values: here a handle moves the first of them.
   for (const handle of part.handles) handle.controls.length = 1;
-  const session = new Session(part, new Pack(pack));
+  const source = new Pack(pack, node.id);
+  const session = new Session(part, source);
   const { signal } = new AbortController();
   node.replaceChildren();
   session.open(new Explorer(node, session, signal), signal);
   document.addEventListener("tp-range", ({ detail }) => detail !== session && session.giveWay());
   node.dataset.ready = "";
+  const [, name, start, control, key] = ADDRESS.exec(location.hash) ?? [];
+  if (name === node.id) source.visit(Number(start), control, Number(key));
 }
+
+// The address of a state: explorer, number of the setting, control that was moved from there, and its place.
+const ADDRESS = /^#([\w-]+)=(\d+),(\w*),(\d+)$/;
+document.getElementById(ADDRESS.exec(location.hash)?.[1] ?? "")?.scrollIntoView();
 
 const near = new IntersectionObserver(
   (entries) => {
