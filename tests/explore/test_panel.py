@@ -497,7 +497,7 @@ def test_frames_are_in_the_format_they_are_announced_in(panel):
 
 def test_live_panel_hides_its_still_and_no_other_picture(panel):
     (style,) = [widget.value for widget in inside(panel, widgets.HTML) if "<style>" in widget.value]
-    assert 'img[src*="figures/bar.png"] { display: none; }' in style
+    assert 'img[src*="figures/bar.png"], .tp-asleep-bar { display: none; }' in style
     (style,) = [widget.value for widget in inside(HeadsPanel(), widgets.HTML) if "<style>" in widget.value]
     assert "img[" not in style
 
@@ -512,7 +512,7 @@ def test_style_is_confined_to_panels(panel):
     text = re.sub(r"@keyframes \S+ \{ .*? \} \}", "", text)
     selectors = [s.strip() for group in re.findall(r"([^{}]+)\{", text) for s in group.split(",")]
     assert len(selectors) > 10
-    assert [s for s in selectors if ".tp-panel" not in s and not s.startswith(("img[src*=", "@"))] == []
+    assert [s for s in selectors if ".tp-panel" not in s and not s.startswith(("img[src*=", ".tp-asleep-", "@"))] == []
 
 
 def test_every_control_and_line_is_on_the_page(panel):

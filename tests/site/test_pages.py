@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from notebooks import shown
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from publish.notebook_page import MOST_BYTES
 from publish.recorded_panel import options
 
 from transformer_parts.explore.catalogue import PANELS
+from transformer_parts.explore.readout import Row
 
 pytestmark = pytest.mark.browser
 
@@ -148,6 +149,14 @@ def explorers(stem: str) -> list[tuple[str, type]]:
     return [found for cell in notebook.cells if (found := shown(cell)) and found.kind in PANELS]
 
 
+def shows(explorer: Locator, rows: list[Row]) -> None:
+    """Wait until the table has these rows, with all digits."""
+    cells = explorer.locator("td")
+    expect(cells).to_have_count(len(rows))
+    for cell, row in zip(cells.all(), rows, strict=True):
+        expect(cell).to_have_attribute("data-full", row.value.replace(" %", "\xa0%"))
+
+
 ALIVE = [(stem, name, panel) for stem in BUILT for name, panel in explorers(stem)]
 
 
@@ -161,9 +170,10 @@ def test_a_control_changes_picture_and_table_to_those_of_the_panel(page, open_pa
     moved = 0
     for control, widget in panel.controls.items():
         panel.reset()
-        node = explorer.locator(f"[data-control={control}]")
+        node = explorer.locator(f":is(input, select)[data-control={control}]")
         if node.is_disabled():
             continue
+        explorer.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
         if node.evaluate("node => node.type") == "range":
             node.press("End")
             label = node.get_attribute("aria-valuetext")
@@ -179,7 +189,7 @@ def test_a_control_changes_picture_and_table_to_those_of_the_panel(page, open_pa
         panel.put({control: value})
         wanted = still(panel)
         rows = panel.rows(panel.compute(**panel.state))
-        expect(explorer.locator("td")).to_have_text([row.value.replace(" %", "\xa0%") for row in rows])
+        shows(explorer, rows)
         page.wait_for_timeout(50)
         assert apart(pixels(page, name), wanted) < 1, control
         moved += apart(first, wanted) > 1
@@ -198,19 +208,19 @@ def test_presets_are_settings_and_the_other_controls_start_from_there(page, open
         panel.set(**values)
         explorer.get_by_role("button", name=label, exact=True).click()
         rows = panel.rows(panel.compute(**panel.state))
-        expect(explorer.locator("td")).to_have_text([row.value for row in rows])
+        shows(explorer, rows)
         # A second control begins where the first was before it moved.
-        explorer.locator("[data-control=m]").press("End")
-        explorer.locator("[data-control=n]").press("Home")
+        explorer.locator("input[data-control=m]").press("End")
+        explorer.locator("input[data-control=n]").press("Home")
         panel.put({"n": options(panel.controls["n"])[0][1]})
         rows = panel.rows(panel.compute(**panel.state))
-        expect(explorer.locator("td")).to_have_text([row.value for row in rows])
+        shows(explorer, rows)
 
 
 def test_a_drag_by_mouse_and_the_play_button_move_the_picture(page, open_page):
     open_page("04_rope")
     explorer = page.locator("[data-explorer=plane]")
-    slider = explorer.locator("[data-control=shift]")
+    slider = explorer.locator("input[data-control=shift]")
     slider.scroll_into_view_if_needed()
     before, box = pixels(page, "plane"), slider.bounding_box()
     page.mouse.move(box["x"] + 8, box["y"] + box["height"] / 2)
@@ -228,7 +238,7 @@ def test_a_drag_by_mouse_and_the_play_button_move_the_picture(page, open_page):
             const value = explorer.controls.shift.value;
             window.played = [];
             explorer.whole.addEventListener("tp-paint", ({detail: {key}}) =>
-                window.played.push([key, value.textContent, explorer.body.querySelector("td").textContent]));
+                window.played.push([key, value.textContent, explorer.body.querySelector("td").dataset.full]));
         }"""
     )
     play = explorer.get_by_role("button", name="Play: move both by")
@@ -261,12 +271,12 @@ def test_numbers_are_announced_at_rest_only(page, open_page):
         }"""
     )
     for key in ("End", "Home", "ArrowRight", "PageUp", "End"):
-        explorer.locator("[data-control=m]").press(key)
+        explorer.locator("input[data-control=m]").press(key)
     expect(said).to_contain_text("query turned")
     # What did not change is not said.
     expect(said).not_to_contain_text("before the turn")
     assert page.evaluate("() => window.spoken") == 1
-    assert explorer.locator("[data-control=m]").evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
+    assert explorer.locator("input[data-control=m]").evaluate("node => getComputedStyle(node).outlineStyle") == "solid"
 
 
 @pytest.mark.parametrize("width", [400, 1280])

@@ -44,7 +44,7 @@ export class Control {
     this.reason = reason;
     this.element.title = reason;
     this.element.classList.toggle("tp-idle", Boolean(reason));
-    this.title = label;
+    this.heading = label;
     (this.kind === "switch" ? this.label.lastChild : this.label).textContent = label;
     this.element.hidden = Boolean(hidden);
     const at = this.at;

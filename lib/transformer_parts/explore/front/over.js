@@ -72,7 +72,7 @@ class Grip {
     this.element.setAttribute("aria-valuemin", moved[0].low);
     this.element.setAttribute("aria-valuemax", moved[0].high);
     this.element.setAttribute("aria-valuenow", moved[0].at);
-    this.element.setAttribute("aria-valuetext", moved.map((one) => `${one.title} ${one.text(one.at)}`).join(", "));
+    this.element.setAttribute("aria-valuetext", moved.map((one) => `${one.heading} ${one.text(one.at)}`).join(", "));
   }
 
   distance([x, y]) {
@@ -227,7 +227,8 @@ export class Over {
     const [number, x, y] = word;
     if (made.number !== number) {
       const [text, colour, side] = texts[number];
-      Object.assign(made, { number, colour, textContent: text, className: `tp-word tp-${side}` });
+      made.textContent = text;
+      Object.assign(made, { number, colour, className: `tp-word tp-${side}` });
       this.paint(made);
     }
     const { width, height } = this.size;
