@@ -11,7 +11,7 @@ START := notebooks/en/00_start_here.ipynb
 LAB_ARGS ?= $(if $(filter 0,$(shell id -u)),--allow-root)
 
 .PHONY: help lab test test-everything test-fast test-lowest lock size oracles chromium model weights bench bench-browser bench-model \
-  notebooks stills goldens site page handouts words excerpt lint clean
+  notebooks stills moving goldens site page handouts words excerpt lint clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## */make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -114,6 +114,9 @@ notebooks: $(VENV)/.installed ## run all notebooks and write them in the committ
 
 stills: $(VENV)/.installed ## draw the stills in figures/, or one: make stills NAME=RopePlane
 	$(BIN)/python tools/stills.py $(NAME)
+
+moving: $(VENV)/.installed ## draw the moving picture at the head of the README
+	$(BIN)/python tools/moving_picture.py
 
 goldens: $(VENV)/.installed ## write what the tests of tables, pictures, exercises and questions compare, and print what changes
 	$(BIN)/python tools/goldens.py

@@ -6,6 +6,7 @@ import zlib
 from pathlib import Path
 
 import matplotlib
+import moving_picture
 import numpy as np
 import pytest
 import stills
@@ -13,6 +14,7 @@ from cycler import cycler
 from PIL import Image
 
 from transformer_parts.explore.catalogue import LIVE_RUNS, PANELS
+from transformer_parts.explore.rope import RopePlane
 
 PROJECT = Path(__file__).parents[2]
 # Root mean square of the differences of pixels, of 255 levels.  The same matplotlib draws the same pixels; another
@@ -98,7 +100,31 @@ def test_tolerance_tells_presets_from_the_beginning(panel, committed):
 
 def test_every_figure_belongs_to_a_panel():
     figures = {path.relative_to(PROJECT).as_posix() for path in (PROJECT / "figures").iterdir() if path.is_file()}
-    assert figures == {panel.still for panel in (*PANELS, *LIVE_RUNS)}
+    assert figures == {panel.still for panel in (*PANELS, *LIVE_RUNS)} | {"figures/moving.webp"}
+
+
+@of_the_locked_version
+def test_the_moving_picture_of_the_readme_shows_the_walk():
+    """It is compressed with loss: each frame is nearer to its own state than to any other that looks different."""
+    assert moving_picture.PICTURE.stat().st_size < 1_000_000
+    panel = RopePlane()
+    wanted = []
+    for state, _milliseconds in moving_picture.states():
+        panel.put(panel.initial | state)
+        wanted.append(np.asarray(frame_of(stills.still(panel)), float))
+    with Image.open(moving_picture.PICTURE) as moving:
+        assert moving.n_frames == len(wanted)
+        for number in range(0, moving.n_frames, 7):
+            moving.seek(number)
+            shown = np.asarray(moving.convert("RGB"), float)
+            assert np.argmin([difference(shown, one) for one in wanted]) == number
+
+
+def frame_of(png: bytes) -> Image.Image:
+    with Image.open(io.BytesIO(png)) as still:
+        return still.convert("RGB").resize(
+            (moving_picture.WIDTH, round(still.height * moving_picture.WIDTH / still.width))
+        )
 
 
 def test_stills_are_small_enough_for_git():
