@@ -5,7 +5,6 @@ import pytest
 
 from transformer_parts.draw.budget import (
     LOOKS,
-    ROWS,
     BudgetCostView,
     BudgetTallyView,
     BudgetWidthsView,
@@ -15,7 +14,7 @@ from transformer_parts.draw.budget import (
     Widths,
 )
 from transformer_parts.maths import budget
-from transformer_parts.maths.budget import DecoderConfig, Tally, count, equal_budget_d_ff, llama_d_ff, match_budget
+from transformer_parts.maths.budget import DecoderConfig, Tally, equal_budget_d_ff, llama_d_ff, match_budget
 
 ONE = Tally(embedding=200, positions=100, attention=300, feed_forward=250, norms=50, head=100)
 OTHER = Tally(attention=256, feed_forward=384, norms=16)
@@ -26,6 +25,7 @@ def two(model, reference=OTHER):
     return TwoTallies(
         model=model,
         reference=reference,
+        model_name="one",
         reference_name="another",
         formulas=budget.formulas(config),
         tied=False,
@@ -49,16 +49,10 @@ def bar(decoder):
     return {part: (s.get_x(), s.get_width()) for part, s in decoder.segments.items() if s.get_visible()}
 
 
-def test_segments_are_shares_laid_end_to_end(view):
+def test_segments_are_laid_end_to_end_in_units_of_the_other_decoder(view):
     view.update(two(ONE))
-    expected = {
-        "embedding": (0.0, 0.2),
-        "positions": (0.2, 0.1),
-        "attention": (0.3, 0.3),
-        "feed_forward": (0.6, 0.25),
-        "norms": (0.85, 0.05),
-        "head": (0.9, 0.1),
-    }
+    ends = np.cumsum([0, 200, 100, 300, 250, 50, 100]) / 656
+    expected = dict(zip(ONE.parts, zip(ends[:-1], np.diff(ends), strict=True), strict=True))
     assert bar(view.model) == {part: pytest.approx(place) for part, place in expected.items()}
     assert bar(view.reference)["feed_forward"] == pytest.approx((256 / 656, 384 / 656))
     assert set(bar(view.reference)) == {"attention", "feed_forward", "norms"}
@@ -67,38 +61,41 @@ def test_segments_are_shares_laid_end_to_end(view):
 def test_percentages_stand_in_segments_wide_enough(view):
     view.update(two(ONE))
     shown = {part: text.get_text() for part, text in view.model.percents.items() if text.get_visible()}
-    assert shown == {
-        "embedding": "20.0",
-        "positions": "10.0",
-        "attention": "30.0",
-        "feed_forward": "25.0",
-        "head": "10.0",
-    }
+    assert shown == {"embedding": "20.0 %", "attention": "30.0 %", "feed_forward": "25.0 %"}
     for part, text in view.model.percents.items():
         left, width = bar(view.model)[part]
         assert text.get_position()[0] == pytest.approx(left + width / 2)
 
 
-def test_dots_and_totals_are_the_numbers(view):
+def test_bars_of_parts_and_totals_are_the_numbers(view):
     view.update(two(ONE))
     for decoder, tally in ((view.model, ONE), (view.reference, OTHER)):
-        assert decoder.total.get_text() == f"Σ = {tally.total:,}"
-        for name, number in (tally.parts | {"total": tally.total}).items():
-            dot = decoder.dots[name]
-            assert dot.get_visible() == (number > 0)
-            assert list(dot.get_xdata()) == [number]
+        assert decoder.total.get_text() == f"{tally.total:,}"
+        for name, number in tally.parts.items():
+            assert decoder.bars[name].get_visible() == (number > 0)
+            assert decoder.bars[name].get_width() == pytest.approx(number / 656)
     assert view.ratios["attention"].get_text() == "× 1.17"
-    assert view.ratios["total"].get_text() == "× 1.52"
     assert view.ratios["head"].get_text() == ""
 
 
 def test_rows_stand_in_the_order_of_their_labels(view):
     view.update(two(ONE))
     labels = {label.get_position()[1]: label.get_text() for label in view.parts.get_yticklabels()}
-    for name, look in ROWS.items():
-        (height,) = view.model.dots[name].get_ydata()
+    for name, look in LOOKS.items():
+        height = view.model.bars[name].get_y()
         assert labels[height] == look.symbol
-        assert view.ratios[name].get_position()[1] == height == view.reference.dots[name].get_ydata()[0]
+        assert view.ratios[name].get_position()[1] == height
+        assert view.reference.bars[name].get_y() < height
+
+
+def test_grips_stand_at_the_ends_of_bars_and_a_bar_that_is_cut_has_one_at_the_edge(view):
+    grips = view.update(two(ONE)).grips(two(ONE))
+    assert (grips["layers"].x, grips["width"].x) == pytest.approx(
+        (view.at(view.whole, 1000 / 656, 0)[0], view.at(view.parts, 250 / 656, 0)[0])
+    )
+    large = Tally(attention=2000)
+    assert view.update(two(large)).grips(two(large))["layers"].x == pytest.approx(view.at(view.whole, 2, 0)[0])
+    assert "cut here" in [str(word.text) for word in view.words(two(large))]
 
 
 def test_background_is_drawn_again_only_for_another_reference(view, monkeypatch):
@@ -115,14 +112,6 @@ def test_background_is_drawn_again_only_for_another_reference(view, monkeypatch)
 def test_parts_differ_by_more_than_hue():
     assert list(LOOKS) == list(Tally().parts)
     assert len({(look.colour, look.hatch) for look in LOOKS.values()}) == len(LOOKS)
-
-
-@pytest.mark.parametrize("layers", [1, 96])
-def test_dots_of_every_size_stand_within_the_axes(view, layers):
-    large = DecoderConfig(d_model=8192, n_layers=layers, n_heads=64, head_dim=256, d_ff=32768, vocab_size=262144)
-    low, high = view.parts.get_xlim()
-    assert low <= 1
-    assert count(large).total <= high
 
 
 CONTEXTS = np.array([1, 16, 256])
@@ -186,19 +175,21 @@ def view_of_budget_d_ff():
     return BudgetWidthsView()
 
 
-def lengths(view_of_budget_d_ff):
-    return [[matrix.get_width() for matrix in matrices] for matrices in view_of_budget_d_ff.matrices]
+def test_matrices_lie_on_one_another_and_their_area_is_the_parameters(view_of_budget_d_ff):
+    data = widths()
+    view_of_budget_d_ff.update(data)
+    for layer, matrices in zip(data.layers, view_of_budget_d_ff.matrices, strict=True):
+        assert len(matrices) == layer.matrices
+        assert [matrix.get_width() for matrix in matrices] == pytest.approx([layer.width / 4096] * layer.matrices)
+        assert np.diff([matrix.get_y() for matrix in matrices]) == pytest.approx(matrices[0].get_height())
+        area = sum(matrix.get_width() * matrix.get_height() for matrix in matrices)
+        assert area * 4096**2 == pytest.approx(layer.match.parameters)
 
 
-def test_matrices_are_two_halves_or_three_parts_end_to_end(view_of_budget_d_ff):
-    view_of_budget_d_ff.update(widths())
-    assert lengths(view_of_budget_d_ff)[0] == pytest.approx([0.5, 0.5])
-    assert lengths(view_of_budget_d_ff)[1] == pytest.approx([0.5] * 3)
-    assert lengths(view_of_budget_d_ff)[2] == pytest.approx([10922 / 16384 / 2] * 3)
-    assert lengths(view_of_budget_d_ff)[3] == pytest.approx([1.3125 / 3] * 3)
-    for matrices in view_of_budget_d_ff.matrices:
-        ends = [matrix.get_x() + matrix.get_width() for matrix in matrices]
-        assert [matrix.get_x() for matrix in matrices] == pytest.approx([0, *ends[:-1]])
+def test_frames_have_the_area_of_the_plain_layer(view_of_budget_d_ff):
+    view_of_budget_d_ff.update(widths(512, 3))
+    plain = sum(matrix.get_width() * matrix.get_height() for matrix in view_of_budget_d_ff.matrices[0])
+    assert [f.get_width() * f.get_height() for f in view_of_budget_d_ff.frames] == pytest.approx([plain] * 3)
 
 
 def test_numbers_of_the_worked_example(view_of_budget_d_ff):
@@ -233,10 +224,10 @@ def test_grid_is_made_of_multiples_and_the_last_step_is_one(view_of_budget_d_ff)
 @pytest.mark.parametrize("d_model", [8, 8192])
 @pytest.mark.parametrize("multiplier", [0.5, 2.0])
 @pytest.mark.parametrize("plain", [1, 8])
-def test_every_length_is_within_the_axes(view_of_budget_d_ff, d_model, plain, multiplier, multiple_of):
+def test_every_number_is_within_its_bar_and_every_step_within_the_axes(
+    view_of_budget_d_ff, d_model, plain, multiplier, multiple_of
+):
     view_of_budget_d_ff.frame(widths(d_model, plain, multiplier, multiple_of))
-    right = view_of_budget_d_ff.budget.get_xlim()[1]
-    assert max(sum(row) for row in lengths(view_of_budget_d_ff)) <= right
     for text, row in zip(view_of_budget_d_ff.widths, (0, 2, 3), strict=True):
         if text.get_visible():
             assert text.get_window_extent().width <= view_of_budget_d_ff.matrices[row][0].get_window_extent().width

@@ -27,7 +27,7 @@ def panel():
 def table(panel) -> dict[str, str]:
     """Return the table on the page: label → value."""
     rows = re.findall(
-        r"<tr><th[^>]*>(.*?)</th><td>(.*?)</td></tr>", panel.readout.value.replace("\N{NO-BREAK SPACE}", " ")
+        r"<tr[^>]*><th[^>]*>(.*?)</th><td>(.*?)</td></tr>", panel.readout.value.replace("\N{NO-BREAK SPACE}", " ")
     )
     return {html.unescape(re.sub(r"<[^>]*>", "", label)): html.unescape(value) for label, value in rows}
 
@@ -173,6 +173,7 @@ def test_preset_llama_3_8b_budget_cost(panel_of_budget_cost):
         "75.00 %",
         "15,009,316,864",
         "4,294,967,296",
+        "122,532",
     ]
 
 
@@ -219,7 +220,7 @@ def panel_of_budget_d_ff():
 
 def table_of_budget_d_ff(panel_of_budget_d_ff) -> dict[str, str]:
     """Return the table_of_budget_d_ff on the page: label → value."""
-    rows = re.findall(r"<tr><th[^>]*>(.*?)</th><td>(.*?)</td></tr>", panel_of_budget_d_ff.readout.value)
+    rows = re.findall(r"<tr[^>]*><th[^>]*>(.*?)</th><td>(.*?)</td></tr>", panel_of_budget_d_ff.readout.value)
     return {html.unescape(re.sub(r"<[^>]*>", "", label)): html.unescape(value) for label, value in rows}
 
 

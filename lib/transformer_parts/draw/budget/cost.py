@@ -9,7 +9,9 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.overlay import Grip, Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,11 @@ class Cost:
     parameters: int
     full_parameters: int
     token_cache: int  # bytes of keys and values of one token
+
+    @property
+    def even(self) -> float:
+        """The context whose cache weighs as much as the weights."""
+        return self.weights / self.token_cache
 
 
 class BudgetCostView(View[Cost]):
@@ -58,6 +65,15 @@ class BudgetCostView(View[Cost]):
                 (self.flops, self.weight_flops, "o", {}),
                 (self.flops, self.attention_flops, "s", {}),
             )
+        }
+        self.even = self._line(self.bytes, color=theme.INK, linestyle="", marker="x", markersize=9, markeredgewidth=2)
+        self.shows = {
+            "weights": (self.weights, self.marks[self.weights]),
+            "cache": (self.cache, self.marks[self.cache]),
+            "full_cache": (self.full_cache, self.marks[self.full_cache]),
+            "weight_flops": (self.weight_flops, self.marks[self.weight_flops]),
+            "attention_flops": (self.attention_flops, self.marks[self.attention_flops]),
+            "even": (self.even,),
         }
 
     def _axes(self, bottom: float, limits: tuple[float, float], *, x: str = "", y: str = "") -> Axes:
@@ -91,4 +107,30 @@ class BudgetCostView(View[Cost]):
             (self.attention_flops, data.context_attention_flops),
         ):
             self.marks[line].set_data([data.context], [value])
+        self.even.set_data([data.even], [data.weights])
         return self
+
+    def grips(self, data):
+        place = self.grip(self.bytes, data.context, 1e14)
+        left, top = self.at(
+            self.bytes, *(limits[i] for limits, i in ((self.bytes.get_xlim(), 0), (self.bytes.get_ylim(), 1)))
+        )
+        right, bottom = self.at(self.flops, self.flops.get_xlim()[1], self.flops.get_ylim()[0])
+        return {"context": Grip(place.x, place.y, tuple(map(round, (left, top, right - left, bottom - top))))}
+
+    def words(self, data):
+        def word(text, axes, x, y, up, colour, side="right"):
+            x, y = self.at(axes, x, y)
+            return Word(text, x, y - up, colour, side)
+
+        yield word(_("weights"), self.bytes, 1.2, data.weights, 11, theme.FIRST)
+        yield word(_("cache"), self.bytes, 2, data.cache[1], 0, theme.THIRD, "below")
+        if data.full_cache[0] > data.cache[0]:
+            end = min(data.full_cache[-1], self.bytes.get_ylim()[1] / 8)
+            yield word(_("cache if G were H"), self.bytes, 2**19, end, 9, theme.THIRD, "left")
+        if data.even <= data.contexts[-1]:
+            near = data.even < data.contexts[-1] / 8
+            side = "right" if near else "left"
+            yield word(_("cache = weights"), self.bytes, data.even, data.weights, -12 if near else -32, theme.INK, side)
+        yield word(_("products with weights"), self.flops, 1.2, data.weight_flops, 11, theme.FIRST)
+        yield word(_("with cached keys and values"), self.flops, 64, data.attention_flops[6], -20, theme.SECOND)

@@ -8,11 +8,13 @@ from typing import NamedTuple, Self
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
+from matplotlib.ticker import MultipleLocator
 from matplotlib.transforms import blended_transform_factory
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.overlay import Grip, Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 from transformer_parts.maths.budget import BudgetMatch, Tally
 
 
@@ -35,7 +37,17 @@ LOOKS: Mapping[str, Look] = MappingProxyType(
         "head": Look("$W_U$", theme.THIRD, "////"),
     }
 )
-ROWS: Mapping[str, Look] = MappingProxyType({**LOOKS, "total": Look(r"$\Sigma$", theme.INK)})
+#: Names of the parts, short enough for the picture.
+NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "embedding": _("embedding"),
+        "positions": _("positions"),
+        "attention": _("attention"),
+        "feed_forward": _("feed-forward"),
+        "norms": _("norms"),
+        "head": _("head"),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -44,7 +56,8 @@ class TwoTallies:
 
     model: Tally  # model, reference: parameters of the two
     reference: Tally
-    reference_name: str  # what the second is
+    model_name: str  # model_name, reference_name: what the two are
+    reference_name: str
     formulas: Mapping[str, str]  # for each part of the model, the sum that gives it
     tied: bool  # whether the model's head is its embedding
     attention_width: int  # H·K, the query heads' channels together
@@ -58,92 +71,127 @@ class TwoTallies:
 
 
 class BudgetTallyView(View[TwoTallies]):
-    """Above, each decoder's shares as a bar of 100 %; below, the parts themselves on a logarithmic scale.
+    """Above, each decoder's parameters as one bar; below, part by part.  The total of the second decoder is the unit.
 
-    The model has filled dots, the one beside it empty squares; on the right is the ratio of the two.  The one
-    beside it belongs to the background, which is drawn again when another is chosen.
+    The model has full bars, the one beside it pale ones; on the right is the ratio of the two.  The one beside it
+    belongs to the background, which is drawn again when another is chosen.  A bar that is longer than the axes is cut.
     """
 
     size = (680, 460)
+    left, width = 0.245, 0.655
+    reach = 2.0
+    most_part = 1.5
 
     def build(self) -> None:
-        self.shares = theme.style(self.fig.add_axes((0.105, 0.585, 0.78, 0.405)), grid=False)
-        self.shares.set(xlim=(0, 1), ylim=(-0.42, 1.62), yticks=[])
-        self.shares.spines["left"].set_visible(False)
-        self.shares.xaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
-
-        self.parts = theme.style(self.fig.add_axes((0.105, 0.065, 0.78, 0.435)))
-        self.parts.set(xscale="log", xlim=(1, 1e12), ylim=(-0.6, len(ROWS) - 0.4))
-        self.parts.set_yticks(range(len(ROWS)), [look.symbol for look in ROWS.values()][::-1], fontsize=theme.SYMBOL)
-        for tick, look in zip(self.parts.get_yticklabels(), reversed(ROWS.values()), strict=True):
-            tick.set_color(look.colour)
-        self.parts.xaxis.set_major_locator(LogLocator(1000, numticks=9))
-        self.parts.xaxis.set_minor_locator(LogLocator(10, numticks=15))
-        self.parts.xaxis.set_minor_formatter(NullFormatter())
-        self.parts.axhline(0.5, color=theme.FAINT, linewidth=theme.THIN)
-
-        square = {"marker": "s", "markersize": 11, "markerfacecolor": "none", "markeredgewidth": 1.6}
-        self.reference = _Decoder(self.shares, self.parts, 0, square)
-        self.model = _Decoder(self.shares, self.parts, 1, {"marker": "o", "markersize": 9})
+        self.whole = self._axes(0.735, 0.235, self.reach, 2)
+        self.whole.set_yticks([])
+        self.parts = self._axes(0.085, 0.555, self.most_part, len(LOOKS))
+        self.parts.set_yticks(range(len(LOOKS)), [look.symbol for look in LOOKS.values()][::-1], fontsize=theme.SYMBOL)
+        for tick, look in zip(self.parts.get_yticklabels(), reversed(LOOKS.values()), strict=True):
+            tick.set_color(theme.of_words(look.colour))
+        self.parts.tick_params(axis="y", length=0)
+        self.reference = _Decoder(self.whole, self.parts, first=False)
+        self.model = _Decoder(self.whole, self.parts, first=True)
         for artist in self.model.artists:
             self.moving(artist)
         beside = blended_transform_factory(self.fig.transFigure, self.parts.transData)
         look = {"ha": "right", "va": "center_baseline", "color": theme.INK, "fontsize": theme.TEXT}
         self.ratios = {
-            name: self.moving(self.parts.text(0.985, len(ROWS) - 1 - i, "", transform=beside, **look))
-            for i, name in enumerate(ROWS)
+            name: self.moving(self.parts.text(0.985, self._row(name), "", transform=beside, **look)) for name in LOOKS
         }
         self._beside: Tally | None = None
+        self.shows = {name: (self.model.segments[name], self.model.bars[name]) for name in LOOKS}
+
+    def _axes(self, bottom: float, height: float, reach: float, rows: int) -> Axes:
+        axes = theme.style(self.fig.add_axes((self.left, bottom, self.width, height)), grid=False)
+        axes.set(xlim=(0, reach), ylim=(-0.5, rows - 0.5))
+        axes.grid(axis="x", color=theme.GRID, linewidth=theme.THIN)
+        axes.xaxis.set_major_locator(MultipleLocator(0.5))
+        axes.xaxis.set_major_formatter(lambda value, _place: f"{value:g}×")
+        return axes
+
+    @staticmethod
+    def _row(name: str) -> int:
+        return len(LOOKS) - 1 - list(LOOKS).index(name)
 
     def update(self, data: TwoTallies) -> Self:
-        self.model.show(data.model)
+        unit = data.reference.total
+        self.model.show(data.model, unit)
         if self._beside != data.reference:
             self._beside = data.reference
-            self.reference.show(data.reference)
+            self.reference.show(data.reference, unit)
             self.redraw_background()
         for name, ratio in self.ratios.items():
-            one, other = (tally.parts.get(name, tally.total) for tally in (data.model, data.reference))
+            one, other = data.model.parts[name], data.reference.parts[name]
             ratio.set_text(f"× {one / other:.3g}" if one and other else "")
         return self
 
+    def grips(self, data):
+        unit = data.reference.total
+        return {
+            "layers": self._end(self.whole, data.model.total / unit, 1),
+            "width": self._end(self.parts, data.model.feed_forward / unit, self._row("feed_forward")),
+            "vocabulary": self._end(self.parts, data.model.embedding / unit, self._row("embedding")),
+        }
+
+    def _end(self, axes: Axes, length: float, row: int) -> Grip:
+        """Return a grip at the end of a model's bar, which a hand may take anywhere in its row."""
+        far = axes.get_xlim()[1]
+        (left, top), (right, bottom) = self.at(axes, [0, far], [row + 0.5, row - 0.5])
+        x, y = self.at(axes, min(length, far), row + _Decoder.offset * (axes is self.parts))
+        return Grip(x, y, (round(left), round(top), round(right - left), round(bottom - top)))
+
+    def words(self, data):
+        edge = self.left * self.size[0]
+        for name, row in ((data.model_name, 1), (data.reference_name, 0)):
+            yield Word(name, edge - 2, self.at(self.whole, 0, row)[1], theme.INK, "left")
+        for name, look in LOOKS.items():
+            yield Word(NAMES[name], edge - 62, self.at(self.parts, 0, self._row(name))[1], look.colour, "left")
+        yield Word("= 1×", *self.at(self.whole, 1, -0.1), theme.INK)
+        ratio = data.model.total / data.reference.total
+        if ratio > self.reach:
+            yield Word(_("cut here"), *self.at(self.whole, self.reach, 1.42), theme.INK, "left")
+
 
 class _Decoder:
-    """The artists of one decoder: its bar of shares with their percentages and the total, and its dots."""
+    """The artists of one decoder: its bar with percentages and total, and a bar for each part."""
 
-    height = 0.46
+    height = 0.5
+    #: From the middle of a part's row to the middle of the bar, whose height this is twice.
+    offset = 0.19
 
-    def __init__(self, shares: Axes, parts: Axes, y: int, mark: dict):
+    def __init__(self, whole: Axes, parts: Axes, *, first: bool):
         text = {"ha": "center", "va": "center_baseline", "color": theme.PAPER, "fontsize": theme.TEXT}
-        self.segments, self.percents, self.dots = {}, {}, {}
-        for part, look in LOOKS.items():
-            self.segments[part] = shares.add_patch(
-                Rectangle((0, y - self.height / 2), 0, self.height, facecolor=look.colour, edgecolor=theme.PAPER)
-            )
-            self.segments[part].set(linewidth=theme.THIN, hatch=look.hatch or None)
-            self.percents[part] = shares.text(0, y, "", **text, zorder=4)
+        self.y, opaque = (1, 1.0) if first else (0, 0.45)
+        self.segments, self.percents, self.bars = {}, {}, {}
+        for i, (part, look) in enumerate(LOOKS.items()):
+            paint = {"facecolor": look.colour, "edgecolor": theme.PAPER, "linewidth": theme.THIN, "alpha": opaque}
+            paint["hatch"] = look.hatch or None
+            bottom = len(LOOKS) - 1 - i - (0 if first else 2 * self.offset)
+            self.segments[part] = whole.add_patch(Rectangle((0, self.y - 0.35), 0, self.height, **paint))
+            self.bars[part] = parts.add_patch(Rectangle((0, bottom), 0, 2 * self.offset, **paint))
+            on = look.colour == theme.THIRD or not first
+            self.percents[part] = whole.text(0, self.y - 0.1, "", **text | {"color": theme.INK if on else theme.PAPER})
             if look.hatch:
                 self.percents[part].set_bbox({"facecolor": look.colour, "edgecolor": "none", "pad": 2})
-        self.total = shares.text(1, y + 0.27, "", **text | {"ha": "right", "va": "bottom", "color": theme.INK})
-        for i, (name, look) in enumerate(ROWS.items()):
-            place = len(ROWS) - 1 - i
-            (self.dots[name],) = parts.plot([1], [place], color=look.colour, clip_on=False, zorder=3 + y, **mark)
-        beside = blended_transform_factory(shares.figure.transFigure, shares.transData)
-        shares.plot(0.07, y, color=theme.INK, transform=beside, clip_on=False, **mark)
+        look = {"transform": blended_transform_factory(whole.transAxes, whole.transData)}
+        self.total = whole.text(
+            0, self.y + 0.18, "", **text | {"ha": "left", "va": "bottom", "color": theme.INK}, **look
+        )
 
     @property
     def artists(self) -> list[Artist]:
         """All that changes."""
-        return [*self.segments.values(), *self.percents.values(), *self.dots.values(), self.total]
+        return [*self.segments.values(), *self.bars.values(), *self.percents.values(), self.total]
 
-    def show(self, tally: Tally) -> None:
-        """Set the data of all artists."""
-        left = 0.0
+    def show(self, tally: Tally, unit: int) -> None:
+        """Set the data of all artists; `unit` parameters have the length 1."""
+        left, reach = 0.0, BudgetTallyView.reach
         for part, share in tally.shares.items():
-            self.segments[part].set(x=left, width=share, visible=share > 0)
-            self.percents[part].set(x=left + share / 2, text=f"{100 * share:.1f}", visible=share > 0.06)
-            left += share
-        self.total.set_text(f"Σ = {tally.total:,}")
-        for name, dot in self.dots.items():
-            number = tally.parts.get(name, tally.total)
-            dot.set_xdata([number])
-            dot.set_visible(number > 0)
+            width = tally.parts[part] / unit
+            self.segments[part].set(x=left, width=width, visible=width > 0)
+            self.bars[part].set(width=width, visible=width > 0)
+            legible = width > 0.11 * reach and left + width <= reach
+            self.percents[part].set(x=left + width / 2, text=f"{100 * share:.1f} %", visible=legible)
+            left += width
+        self.total.set_text(f"{tally.total:,}")

@@ -9,6 +9,7 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.budget import BudgetCostView, Cost
 from transformer_parts.explore import controls
 from transformer_parts.explore.budget.tally import divisors, offer
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row
 from transformer_parts.language import _
@@ -38,6 +39,8 @@ class BudgetCost(Panel[Cost]):
             _("Llama 3 70B, 64 × 32768"): {"model": "Llama 3 70B", "n_kv_heads": 8, "context": 32768, "sequences": 64},
         }
     )
+    primary = ("context", "n_kv_heads", "sequences", "model")
+    handles = MappingProxyType({"context": Handle(_("line of the context"), ("context",), "x")})
     powers = tuple(2**i for i in range(21))
 
     def make_controls(self):
@@ -85,16 +88,36 @@ class BudgetCost(Panel[Cost]):
 
     def rows(self, data):
         return [
-            Row(_("parameters"), f"{data.parameters:,}"),
-            Row(_("with a kv head for each query head"), f"{data.full_parameters:,}"),
-            Row(_("the whole model is smaller by"), f"{100 * (1 - data.parameters / data.full_parameters):.2f} %"),
-            Row(_("weights, 16 bits"), _gigabytes(data.weights), theme.FIRST),
-            Row(_("cache per position, all sequences"), _("{count:,} bytes", count=data.token_cache)),
-            Row(_("cache at S"), _gigabytes(data.context_cache), theme.THIRD),
-            Row(_("with a kv head for each query head (dashed)"), _gigabytes(data.context_full_cache), theme.THIRD),
-            Row(_("the cache is smaller by"), f"{100 * (1 - data.context_cache / data.context_full_cache):.2f} %"),
-            Row(_("operations per token, with weights"), f"{data.weight_flops:,}", theme.FIRST),
-            Row(_("with cached keys and values"), f"{data.context_attention_flops:,}", theme.SECOND),
+            Row(_("parameters"), f"{data.parameters:,}", minor=True),
+            Row(_("with a kv head for each query head"), f"{data.full_parameters:,}", minor=True),
+            Row(
+                _("the whole model is smaller by"),
+                f"{100 * (1 - data.parameters / data.full_parameters):.2f} %",
+                minor=True,
+            ),
+            Row(_("weights, 16 bits"), _gigabytes(data.weights), theme.FIRST, mark="weights"),
+            Row(_("cache per position, all sequences"), _("{count:,} bytes", count=data.token_cache), minor=True),
+            Row(_("cache at S"), _gigabytes(data.context_cache), theme.THIRD, mark="cache"),
+            Row(
+                _("with a kv head for each query head (dashed)"),
+                _gigabytes(data.context_full_cache),
+                theme.THIRD,
+                minor=True,
+                mark="full_cache",
+            ),
+            Row(
+                _("the cache is smaller by"),
+                f"{100 * (1 - data.context_cache / data.context_full_cache):.2f} %",
+                minor=True,
+            ),
+            Row(_("operations per token, with weights"), f"{data.weight_flops:,}", theme.FIRST, mark="weight_flops"),
+            Row(
+                _("with cached keys and values"),
+                f"{data.context_attention_flops:,}",
+                theme.SECOND,
+                mark="attention_flops",
+            ),
+            Row(_("cache = weights at S"), f"{data.even:,.0f}", minor=True, mark="even"),
         ]
 
 

@@ -10,15 +10,16 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.budget import LOOKS, BudgetTallyView, Look, TwoTallies
 from transformer_parts.explore import controls
 from transformer_parts.explore.budget.widths import VERDICTS
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.readout import Row
+from transformer_parts.explore.readout import Row, Term
 from transformer_parts.language import _, join
 from transformer_parts.maths import budget
 from transformer_parts.models.configs import PUBLISHED
 from transformer_parts.models.excerpt import load_excerpt
 
 CUSTOM = _("custom")
-FILE = _("SmolLM2 135M, the tensors of its file")
+FILE = _("SmolLM2 135M, its file")
 _WORDS = MappingProxyType({"toy layer": _("toy layer"), "GPT-2 small": _("GPT-2 small")})
 #: The names of the published decoders by themselves; a name with words in it is a message.
 MODELS: Mapping[str, str] = MappingProxyType({name: _WORDS.get(name, name) for name in PUBLISHED})
@@ -122,17 +123,25 @@ class BudgetTally(Panel[TwoTallies]):
     """A whole decoder's parameters by part, beside those of a published one or of a real file."""
 
     alt = _(
-        "Above, two bars of 100 % show how the parameters of two decoders are shared among embedding, positions,"
-        " attention, feed-forward, norms and head. Below, the same parts and the total as dots on a logarithmic"
-        " scale, filled for the first decoder and hollow for the second, with the ratio of the two on the right."
+        "Above, the parameters of two decoders as one bar each, cut into embedding, positions, attention, feed-forward,"
+        " norms and head. Below, a pair of bars for each part, full for the first decoder and pale for the second, with"
+        " the ratio of the two on the right. The total of the second decoder is the unit of both scales."
     )
     presets = MappingProxyType(
         {
-            _("By hand: d = 8"): {"model": "toy layer", "reference": "SmolLM2 135M"},
-            "Llama 2 7B": {"model": "Llama 2 7B", "reference": "GPT-2 small"},
+            _("By hand: d = 8"): {"model": "toy layer", "reference": "toy layer"},
+            "Llama 2 7B": {"model": "Llama 2 7B", "reference": "Llama 3 8B"},
             "Llama 3 8B": {"model": "Llama 3 8B", "reference": "Llama 2 7B"},
             _("GPT-2 small"): {"model": "GPT-2 small", "reference": "SmolLM2 135M"},
             _("SmolLM2 135M and its file"): {"model": "SmolLM2 135M", "reference": FILE},
+        }
+    )
+    primary = ("model", "n_layers", "d_model", "d_ff", "reference")
+    handles = MappingProxyType(
+        {
+            "layers": Handle(_("end of the whole bar: layers"), ("n_layers",), "x"),
+            "width": Handle(_("end of the feed-forward bar: its width"), ("d_ff",), "x"),
+            "vocabulary": Handle(_("end of the embedding's bar: vocabulary"), ("vocab_size",), "x"),
         }
     )
 
@@ -198,6 +207,7 @@ class BudgetTally(Panel[TwoTallies]):
         return TwoTallies(
             model=budget.count(config).model,
             reference=self._file if reference == FILE else budget.count(PUBLISHED[reference].config).model,
+            model_name=MODELS.get(model, CUSTOM),
             reference_name=MODELS.get(reference, FILE),
             formulas=budget.formulas(config),
             tied=config.tied,
@@ -219,27 +229,51 @@ class BudgetTally(Panel[TwoTallies]):
                 join(": ", [_NAMES[part], _("tied") if part == "head" and data.tied else data.formulas[part]]),
                 f"{value:,} ({100 * shares[part]:.2f} %)",
                 _swatch(look),
+                minor=part in ("positions", "norms") or not value,
+                mark=part,
             )
             for (part, value), look in zip(data.model.parts.items(), LOOKS.values(), strict=True)
         ]
         total = _("total, Σ (published as {count})", count=data.told) if data.told else _("total, Σ")
         rows += [
             Row(total, f"{data.model.total:,}"),
-            Row(_("without embedding, positions and head"), f"{data.model.non_embedding:,}"),
-            Row(_("total of {model}", model=data.reference_name), f"{data.reference.total:,}"),
+            Row(_("without embedding, positions and head"), f"{data.model.non_embedding:,}", minor=True),
+            Row(_("total of {model}", model=data.reference_name), f"{data.reference.total:,}", minor=True),
             Row(
                 _("parts that are equal in both"),
                 _("{n} of {all}", n=_equal_parts(data), all=len(LOOKS)),
+                minor=True,
             ),
             Row(
                 _("feed-forward budget matched to plain 4d?"),
                 _("{verdict} ({ratio:.4f})", verdict=VERDICTS[data.match.verdict], ratio=data.match.ratio),
+                minor=True,
             ),
-            Row(_("channels of all query heads H·K, beside d"), f"{data.attention_width:,}, {data.d_model:,}"),
-            Row(_("operations per token, products with weights"), f"{data.flops:,}"),
-            Row(_("KV cache per token, 16 bits"), _("{count:,} bytes", count=data.cache_bytes)),
+            Row(
+                _("channels of all query heads H·K, beside d"),
+                f"{data.attention_width:,}, {data.d_model:,}",
+                minor=True,
+            ),
+            Row(_("operations per token, products with weights"), f"{data.flops:,}", minor=True),
+            Row(_("KV cache per token, 16 bits"), _("{count:,} bytes", count=data.cache_bytes), minor=True),
         ]
-        return rows + ([Row(data.note, "")] if data.note else [])
+        return rows + ([Row(data.note, "", minor=True)] if data.note else [])
+
+    def formula(self, data):
+        terms = [Term(f"Σ = {_short(data.model.total)} = ")]
+        for part, count in data.model.parts.items():
+            if count:
+                plus = [Term(" + ")] if len(terms) > 1 else []
+                terms += [*plus, Term(_short(count), LOOKS[part].colour, part)]
+        return terms
+
+
+def _short(count: int) -> str:
+    """Return a count of parameters in three digits."""
+    for unit, letter in ((1e9, "B"), (1e6, "M"), (1e3, "K")):
+        if count >= unit:
+            return f"{count / unit:.3g}{letter}"
+    return str(count)
 
 
 def divisors(heads: int) -> tuple[int, ...]:

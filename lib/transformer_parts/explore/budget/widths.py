@@ -6,6 +6,7 @@ from types import MappingProxyType
 from transformer_parts.draw import theme
 from transformer_parts.draw.budget import BudgetWidthsView, Layer, Widths
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -21,9 +22,9 @@ class BudgetWidths(Panel[Widths]):
     """A feed-forward layer, plain and gated: what an equal budget asks for, and what the published rule makes of it."""
 
     alt = _(
-        "Above, the matrices of four feed-forward layers laid end to end, so that length is parameters: plain, gated"
-        " of the same width, gated of two thirds of it, gated by the published rule; a dashed line marks the plain"
-        " layer's budget. Below, the steps of the rule: 8d/3, rounded down, multiplied, rounded up to a multiple."
+        "Above, the matrices of four feed-forward layers, one on another, so that area is parameters: plain, gated of"
+        " the same width, gated of two thirds of it, gated by the published rule; dashed frames have the area of the"
+        " plain layer. Below, the steps of the rule: 8d/3, rounded down, multiplied, rounded up to a multiple."
     )
     presets = MappingProxyType(
         {
@@ -32,6 +33,14 @@ class BudgetWidths(Panel[Widths]):
             "Llama 2 7B": {"d_model": 4096, "plain": 4, "multiplier": 1.0, "multiple_of": 256},
             "Llama 3 8B": {"d_model": 4096, "plain": 4, "multiplier": 1.3, "multiple_of": 1024},
             _("The 70B width"): {"d_model": 8192, "plain": 4, "multiplier": 1.3, "multiple_of": 4096},
+        }
+    )
+
+    primary = ("plain", "multiplier", "multiple_of", "d_model")
+    handles = MappingProxyType(
+        {
+            "plain": Handle(_("edge of the plain layer"), ("plain",), "x"),
+            "multiplier": Handle(_("edge of the layer by the rule"), ("multiplier",), "x"),
         }
     )
 
@@ -75,25 +84,42 @@ class BudgetWidths(Panel[Widths]):
         plain, same, equal, by_rule = data.layers
         d, rule = data.d_model, data.rule
         return [
-            Row(_("plain, 2·{d}·{width}", d=d, width=plain.width), f"{plain.match.parameters:,}", theme.FIRST),
-            Row(_("gated, as wide: 3·{d}·{width}", d=d, width=same.width), _count_and_ratio(same), theme.SECOND),
-            Row(_("equal budget, 2·d_ff/3"), number(data.equal, 2)),
-            Row(_("gated, rounded down: 3·{d}·{width}", d=d, width=equal.width), _count_and_ratio(equal), theme.SECOND),
-            Row(_("budget matched?"), VERDICTS[equal.match.verdict]),
-            Row(_("the rule: 8d/3"), number(data.two_thirds, 2)),
-            Row(_("1. rounded down"), f"{rule.two_thirds}"),
-            Row(_("2. × {multiplier:g}, rounded down", multiplier=data.multiplier), f"{rule.multiplied}"),
+            Row(
+                _("plain, 2·{d}·{width}", d=d, width=plain.width),
+                f"{plain.match.parameters:,}",
+                theme.FIRST,
+                mark="plain",
+            ),
+            Row(
+                _("gated, as wide: 3·{d}·{width}", d=d, width=same.width),
+                _count_and_ratio(same),
+                theme.SECOND,
+                mark="same",
+            ),
+            Row(_("equal budget, 2·d_ff/3"), number(data.equal, 2), minor=True),
+            Row(
+                _("gated, rounded down: 3·{d}·{width}", d=d, width=equal.width),
+                _count_and_ratio(equal),
+                theme.SECOND,
+                mark="equal",
+            ),
+            Row(_("budget matched?"), VERDICTS[equal.match.verdict], minor=True),
+            Row(_("the rule: 8d/3"), number(data.two_thirds, 2), minor=True),
+            Row(_("1. rounded down"), f"{rule.two_thirds}", minor=True),
+            Row(_("2. × {multiplier:g}, rounded down", multiplier=data.multiplier), f"{rule.multiplied}", minor=True),
             Row(
                 _("3. up to a multiple of {multiple_of}", multiple_of=data.multiple_of),
                 f"{rule.d_ff} = {rule.ratio:.4g} d",
+                minor=True,
             ),
-            Row(_("of which step 3 added"), f"{rule.d_ff - rule.multiplied}"),
+            Row(_("of which step 3 added"), f"{rule.d_ff - rule.multiplied}", minor=True),
             Row(
                 _("gated, by the rule: 3·{d}·{width}", d=d, width=by_rule.width),
                 _count_and_ratio(by_rule),
                 theme.SECOND,
+                mark="rule",
             ),
-            Row(_("budget matched by the rule?"), VERDICTS[by_rule.match.verdict]),
+            Row(_("budget matched by the rule?"), VERDICTS[by_rule.match.verdict], minor=True),
         ]
 
 
