@@ -247,6 +247,7 @@ def losses(**changes) -> Losses:
         "honest": rng.uniform(0, 3, 6), "usual": rng.uniform(0, 3, 6),
         "others": rng.uniform(0, 3, (4, 6)), "honest_at": rng.uniform(0, 3, 9),
         "seen_at": rng.uniform(0, 3, 9), "usual_at": rng.uniform(0, 3, 9), "known_from": 4, "uniform": 3.0,
+        "names": ("usual", "no mask", "Post", "no RoPE"), "title": "no mask",
     }  # fmt: skip
     return Losses(**made | changes)
 

@@ -211,3 +211,27 @@ def test_curves_by_position_belong_to_the_first_seed_and_their_mean_is_its_curve
     other = training.compute(**training.state)
     np.testing.assert_array_equal(other.honest_at, data.honest_at)
     assert not np.array_equal(other.honest, data.honest)
+
+
+@pytest.mark.parametrize(
+    ("tensor", "change", "kept"),
+    [
+        ("weights", {"rope": False}, "weights"),
+        ("weights", {"placement": "post"}, "weights"),
+        ("ffn", {"ffn": "relu"}, "ffn"),
+        ("Y", {"ffn": "relu 3/2"}, "Y"),
+        ("q_rotated", {"rope": False}, "q"),
+        ("norm2", {"placement": "post"}, "U"),
+        ("up", {"ffn": "relu"}, "hidden"),
+    ],
+)
+def test_a_switched_part_leaves_the_tensor_that_is_shown(tensor, change, kept):
+    panel = DecoderWalk()
+    names = [step.name for step in panel.compute(**panel.state).steps]
+    panel.set(step=names.index(tensor))
+    ((name, value),) = change.items()
+    panel.controls[name].value = value
+    assert panel.compute(**panel.state).now.name == kept
+    panel.controls[name].value = panel.initial[name]
+    if tensor == kept:
+        assert panel.compute(**panel.state).now.name == tensor

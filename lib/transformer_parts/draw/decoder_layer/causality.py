@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import HeatMap, NumberMarks
+from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 #: The colours' logarithmic scale; a change beyond it has the colour of its end.
 LEAST, MOST = 1e-6, 10.0
@@ -77,6 +79,8 @@ class DecoderCausalityView(View[Moved]):
         self.channel_axes.text(1.012, -0.10, "$t$", transform=self.channel_axes.transAxes, fontsize=theme.SYMBOL)
         self.frames = [self._frames(axes) for axes in (self.reach_axes, self.channel_axes)]
         self._build_scale()
+        leaked, changed = ([frames[i] for frames in self.frames] for i in (0, 1))
+        self.shows = {"leaked": tuple(leaked), "changed": tuple(changed)}
 
     def _map(self, y: tuple[float, float], rows: int) -> tuple[Axes, LogMap, NumberMarks]:
         axes = self.fig.add_axes((self.left, y[0], self.width, y[1]))
@@ -139,6 +143,23 @@ class DecoderCausalityView(View[Moved]):
             changed.set_verts([_box(slice(0, len(sizes)), data.token, sizes.shape)])
             shown.set_verts([] if row is None else [_box(row, slice(0, length), sizes.shape)])
         return self
+
+    def grips(self, data):
+        rows, length = data.reach.shape
+        return {
+            "token": self.grip(self.channel_axes, (data.token + 0.5) / length, 1, anywhere=True),
+            "layer": self.grip(self.reach_axes, 0, 1 - (data.layer + 0.5) / rows, anywhere=True),
+        }
+
+    def words(self, data):
+        x, y = self.at(self.channel_axes, (data.token + 0.5) / data.reach.shape[1], 0)
+        yield Word(_("changed"), x, y + 24, CHANGED, "on")
+        x, y = self.at(self.reach_axes, 1, 1)
+        text = _("red: moved before the changed token") if data.leak else _("white: did not move at all")
+        yield Word(text, x, y - 14, LEAKED if data.leak else theme.INK, "left")
+        x, y = self.at(self.channel_axes, 1, 1)
+        yield Word(_("channels, after layer {n}", n=data.layer), x, y - 14, theme.INK, "left")
+        yield Word(_("change"), 0.9 * self.size[0], 0.2 * self.size[1], theme.INK, "on")
 
 
 def _box(row: int | slice, column: int | slice, shape: tuple[int, int]) -> list[tuple[float, float]]:

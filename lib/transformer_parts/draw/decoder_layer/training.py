@@ -1,5 +1,6 @@
 """Losses of small decoders with one part exchanged each: over training, and by position."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,7 +11,9 @@ from matplotlib.ticker import MultipleLocator, NullLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 USUAL, CHOSEN, SEEN = theme.FIRST, theme.SECOND, theme.THIRD
 
@@ -27,6 +30,8 @@ class Losses:
     honest: NDArray
     usual: NDArray
     others: NDArray  # (variants, evaluations): the same of all
+    names: tuple[str, ...]  # (variants,): what they are
+    title: str  # what the chosen one is
     # honest_at, seen_at, usual_at (L,): by position at the present evaluation: of the chosen decoder, the same as
     # training sees it, and of the usual one
     honest_at: NDArray
@@ -89,7 +94,7 @@ class DecoderTrainingView(View[Losses]):
                 self.lines[axes, colour] = self.moving(line)
 
     def _axes(self, bottom: float, x: tuple[float, float], uniform: float) -> Axes:
-        axes = theme.style(self.fig.add_axes((0.085, bottom, 0.80, 0.385)), y=r"$\mathcal{L}$")
+        axes = theme.style(self.fig.add_axes((0.085, bottom, 0.665, 0.385)), y=r"$\mathcal{L}$")
         axes.set_yscale("symlog", linthresh=self.linear_up_to, linscale=2)
         axes.set(xlim=x, ylim=(-0.2, self.highest))
         axes.set_yticks([0, 1, 2, 3, 4, 10, 20], ["0", "1", "2", "3", "4", "10", "20"])
@@ -116,3 +121,35 @@ class DecoderTrainingView(View[Losses]):
         self.others.set_segments([np.stack([data.steps, np.minimum(row, self.highest)], axis=1) for row in data.others])
         self.now.set_data([data.steps[data.look]] * 2, [-0.2, self.highest])
         return self
+
+    def grips(self, data):
+        return {"step": self.grip(self.step_axes, data.steps[data.look], 12, anywhere=True)}
+
+    def words(self, data):
+        ends = {name: losses[-1] for name, losses in zip(data.names, data.others, strict=True)}
+        colours = {data.names[0]: USUAL} | ({data.title: CHOSEN} if data.variant != "usual" else {})
+        if data.differs:
+            seen = _("as training sees it")
+            ends[seen], colours[seen] = data.training[-1], SEEN
+        x = self.at(self.step_axes, data.steps[-1], 0)[0] + 63
+        heights = {name: self.at(self.step_axes, 0, min(end, self.highest))[1] for name, end in ends.items()}
+        for name, y in spread_out(heights, 14).items():
+            yield Word(name, x, y, colours.get(name, theme.FAINT))
+        places = data.known_from / 2, (data.known_from + len(data.honest_at)) / 2
+        for text, place in zip((_("cannot be known"), _("can be known")), places, strict=True):
+            middle, top = self.at(self.position_axes, place - 0.5, self.highest)
+            yield Word(text, middle, top - 8, theme.FAINT, "on")
+        yield Word(_("uniform guess"), x, self.at(self.position_axes, 0, data.uniform)[1])
+
+
+def spread_out(heights: Mapping[str, float], gap: float) -> dict[str, float]:
+    """Return heights of words in their order, each at least `gap` below the one before and near to where it was."""
+    names = sorted(heights, key=heights.get)
+    places = [heights[name] for name in names]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + gap)
+    # What was pushed down goes up again by half, as far as the words above leave room.
+    for i in range(len(places)):
+        up = (places[i] - heights[names[i]]) / 2
+        places[i] = max(places[i] - up, places[i - 1] + gap if i else -np.inf)
+    return dict(zip(names, places, strict=True))

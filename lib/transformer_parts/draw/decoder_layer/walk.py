@@ -1,5 +1,6 @@
 """One decoder layer, walked step by step: every tensor as a tile of the diagram, the present one in large."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import CellNumbers, HeatMap, NumberMarks
 from transformer_parts.draw.decoder_layer.diagram import LABEL_DROP, SYMBOLS, TILE, Place, diagram, formula
+from transformer_parts.draw.overlay import Grip, Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 from transformer_parts.maths.decoder import StackConfig, Step, part_of
 
 NOW, STREAM = theme.SECOND, theme.FIRST
@@ -89,7 +92,7 @@ class DecoderWalkView(View[Walked]):
         look = {"facecolors": theme.PAPER, "edgecolors": theme.FAINT, "linewidths": theme.THIN, "zorder": -2}
         self.frames = self._collection(PolyCollection([], **look), pixels)
         self.symbols, self.tiles = [], []
-        for _ in range(21):
+        for _number in range(21):
             self.symbols.append(self.fig.text(0, 0, "", fontsize=theme.SYMBOL - 1, color=theme.INK, ha="center"))
             self.tiles.append(self.moving(Tile(self._bare())))
         outline = PolyCollection([], facecolors="none", edgecolors=NOW, linewidths=2.6, zorder=6)
@@ -97,6 +100,7 @@ class DecoderWalkView(View[Walked]):
         self._names = None
         self._build_large()
         self._build_count(pixels)
+        self.shows = {"now": (self.outline,), "count": (self.counted, self.total)}
 
     def _collection(self, collection, transform):
         collection.set_transform(transform)
@@ -176,6 +180,26 @@ class DecoderWalkView(View[Walked]):
         self._update_large(data)
         self._update_count(data)
         return self
+
+    def places_of(self, names: Sequence[str]) -> NDArray:
+        """Return where the middle of each tensor's tile is in the picture, (N, 2); of U the first one."""
+        at = {place.name: (place.x, self.size[1] - place.y) for place in reversed(diagram(names).places)}
+        return np.array([at[name] for name in names])
+
+    def grips(self, data):
+        x, y = self.places_of([step.name for step in data.steps])[data.at]
+        return {"tensor": Grip(x, y, (0, 0, self.size[0], self.size[1] - round(self.top) - 50))}
+
+    def words(self, data):
+        yield Word(_("residual stream"), 104, 14.5, STREAM, "below")
+        yield Word(_("attention"), 42, 148, theme.INK, "on")
+        yield Word(_("feed-forward"), 46, 288, theme.INK, "on")
+        left, bottom, width, _height = self.count
+        yield Word(_("parameters used so far"), left + width / 2, self.size[1] - bottom, theme.INK, "below")
+        yield Word(_("token"), 30, self.size[1] - self.top - 9, theme.INK, "on")
+        across = _("key") if data.now.name in ("scores", "weights") else _("channel")
+        (x, y), (right, _top) = self.large.get_position().min, self.large.get_position().max
+        yield Word(across, (x + right) / 2 * self.size[0], (1 - y) * self.size[1] + 26, theme.INK, "on")
 
     def _lay_out(self, names: tuple[str, ...]) -> None:
         """Place tiles, symbols and lines for these tensors; they are part of the background."""

@@ -7,6 +7,7 @@ import numpy as np
 from transformer_parts.draw.decoder_layer import CHANGED, LEAKED, DecoderCausalityView, Moved
 from transformer_parts.explore import controls
 from transformer_parts.explore.decoder_layer.walk import MASKS, PLACES, STD, VISIBLE
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -34,6 +35,13 @@ class DecoderCausality(Panel[Moved]):
     )
     play = "token"
     play_interval = 500
+    primary = ("token", "layer", "n_layers", "sees")
+    handles = MappingProxyType(
+        {
+            "token": Handle(_("token that is changed"), ("token",), "x"),
+            "layer": Handle(_("layer whose channels are below"), ("layer",), "y"),
+        }
+    )
     sizes = MappingProxyType({"vocab_size": 1, "n_layers": 1, "d_model": 8, "n_heads": 2, "d_ff": 16})
 
     def make_controls(self):
@@ -66,14 +74,27 @@ class DecoderCausality(Panel[Moved]):
         moved = spread(layers, x, token, change, config, sees=sees)
         return Moved(spread=moved, token=token, layer=layer, leak=leak(moved[-1], token), sees=sees)
 
+    def track(self, handle):
+        view, state = self.view, self.state
+        if handle == "token":
+            return view.at(view.channel_axes, (np.arange(state["T"]) + 0.5) / state["T"], 1)
+        count = state["n_layers"] + 1
+        return view.at(view.reach_axes, 0, 1 - (np.arange(count) + 0.5) / count)
+
     def rows(self, data):
         last, t = data.reach[-1], data.token
         moved = [str(position) for position in np.flatnonzero(last)]
         return [
             Row(_("mask: a token sees"), VISIBLE[data.sees]),
-            Row(_("largest change before t"), _("none before it") if t == 0 else _size(data.leak), LEAKED),
-            Row(_("largest change at t"), number(last[t]), CHANGED),
-            Row(_("largest change after t"), _("none after it") if t == len(last) - 1 else _size(last[t + 1 :].max())),
+            Row(
+                _("largest change before t"), _("none before it") if t == 0 else _size(data.leak), LEAKED, mark="leaked"
+            ),
+            Row(_("largest change at t"), number(last[t]), CHANGED, minor=True, mark="changed"),
+            Row(
+                _("largest change after t"),
+                _("none after it") if t == len(last) - 1 else _size(last[t + 1 :].max()),
+                minor=True,
+            ),
             Row(
                 _("positions that moved"),
                 _("{n} of {all}: {positions}", n=len(moved), all=len(last), positions=", ".join(moved)),

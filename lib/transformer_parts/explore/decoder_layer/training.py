@@ -6,6 +6,7 @@ import numpy as np
 
 from transformer_parts.draw.decoder_layer import CHOSEN, SEEN, USUAL, DecoderTrainingView, Losses
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -20,6 +21,18 @@ VARIANTS = MappingProxyType(
         _("norms after the sums (Post)"): "Post",
         _("no causal mask"): "no mask",
         _("targets not shifted"): "targets not shifted",
+    }
+)
+#: The same, short enough for the end of a line.
+SHORT = MappingProxyType(
+    {
+        "usual": _("usual"),
+        "no RoPE": _("no RoPE"),
+        "LayerNorm": "LayerNorm",
+        "plain FFN": _("plain FFN"),
+        "Post": "Post",
+        "no mask": _("no mask"),
+        "targets not shifted": _("not shifted"),
     }
 )
 
@@ -52,6 +65,8 @@ class DecoderTraining(Panel[Losses]):
     )
     play = "step"
     play_interval = 250
+    primary = ("variant", "step")
+    handles = MappingProxyType({"step": Handle(_("line of the training step"), ("step",), "x")})
 
     def __init__(self, *, language: str | None = None):
         self.recording = recorded.load("decoder_layer")
@@ -86,6 +101,8 @@ class DecoderTraining(Panel[Losses]):
             honest=chosen["honest"][seed],
             usual=series["usual"]["honest"][seed],
             others=np.array([series[name]["honest"][seed] for name in series]),
+            names=tuple(SHORT[name] for name in series),
+            title=SHORT[variant],
             honest_at=chosen["honest_by_position"][record],
             seen_at=chosen["seen_by_position"][record],
             usual_at=series["usual"]["honest_by_position"][record],
@@ -96,17 +113,23 @@ class DecoderTraining(Panel[Losses]):
     def rows(self, data):
         known, series = data.known_from, self.recording.series[data.variant]
         return [
-            Row(_("ln V, the loss of a uniform guess"), number(data.uniform, 4)),
-            Row(_("least possible here"), number(data.least, 4)),
+            Row(_("ln V, the loss of a uniform guess"), number(data.uniform, 4), minor=True),
+            Row(_("least possible here"), number(data.least, 4), minor=True),
             Row(_("usual decoder"), number(data.usual[data.look], 4), USUAL),
             Row(_("this decoder"), number(data.honest[data.look], 4), CHOSEN),
-            Row(_("its perplexity, e to the loss"), number(np.exp(data.honest[data.look]), 2), CHOSEN),
-            Row(_("first time round: this decoder"), number(data.honest_at[:known].mean(), 3), CHOSEN),
-            Row(_("first time round: as its training sees it"), number(data.seen_at[:known].mean(), 3), SEEN),
+            Row(_("its perplexity, e to the loss"), number(np.exp(data.honest[data.look]), 2), CHOSEN, minor=True),
+            Row(_("first time round: this decoder"), number(data.honest_at[:known].mean(), 3), CHOSEN, minor=True),
+            Row(
+                _("first time round: as its training sees it"), number(data.seen_at[:known].mean(), 3), SEEN, minor=True
+            ),
             Row(_("after that: this decoder"), number(data.honest_at[known:].mean(), 3), CHOSEN),
             Row(_("after that: as its training sees it"), number(data.seen_at[known:].mean(), 3), SEEN),
-            Row(_("after training, each seed: all positions"), _per_seed(series["honest"])),
-            Row(_("after training, each seed: after the first time"), _per_seed(series["honest_where_known"])),
+            Row(_("after training, each seed: all positions"), _per_seed(series["honest"]), minor=True),
+            Row(
+                _("after training, each seed: after the first time"),
+                _per_seed(series["honest_where_known"]),
+                minor=True,
+            ),
         ]
 
 

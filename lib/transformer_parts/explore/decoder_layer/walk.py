@@ -7,8 +7,9 @@ import numpy as np
 
 from transformer_parts.draw.decoder_layer import NOW, STREAM, DecoderWalkView, Walked
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.readout import Row, number
+from transformer_parts.explore.readout import Row, Term, number
 from transformer_parts.language import _
 from transformer_parts.maths.decoder import StackConfig, parameter_counts, random_layer, walk
 from transformer_parts.maths.norms import moments
@@ -55,6 +56,13 @@ MASKS = MappingProxyType(
 )
 PLACES = MappingProxyType({_("before each branch (Pre)"): "pre", _("after each sum (Post)"): "post"})
 NORMS = MappingProxyType({"RMSNorm": "rms", "LayerNorm": "layer"})
+#: Where a layer lacks a tensor: the one that it has in its place.
+_INSTEAD = MappingProxyType(
+    {
+        **{"q_rotated": "q", "k_rotated": "k", "norm1": "x", "norm2": "U", "sum1": "U", "sum2": "Y"},
+        **{"gate": "hidden", "up": "hidden", "product": "hidden", "hidden": "product"},
+    }
+)
 #: Which keys a token may attend to, for each mask.
 VISIBLE = MappingProxyType(
     {
@@ -94,6 +102,8 @@ class DecoderWalk(Panel[Walked]):
     )
     play = "step"
     play_interval = 700
+    primary = ("step", "rope", "placement", "ffn", "sees")
+    handles = MappingProxyType({"tensor": Handle(_("tensor of the diagram"), ("step",))})
 
     def make_controls(self):
         return {
@@ -127,9 +137,35 @@ class DecoderWalk(Panel[Walked]):
             self.controls["head"].max = self.controls["h"].value - 1
         elif name == "B":
             self.controls["entry"].max = value["B"] - 1
-        elif name in ("rope", "ffn"):
-            # The present tensor is kept where the other layer has it too; the last step stays the last.
-            self.controls["step"].max = 17 - 2 * (not value["rope"]) - 2 * (value["ffn"] != "swiglu")
+        elif name in ("rope", "ffn", "placement"):
+            self._keep_tensor(name, **{part: value[part] for part in ("rope", "ffn", "placement")})
+
+    def _keep_tensor(self, name: str, *, rope: bool, ffn: str, placement: str) -> None:
+        """Go to the step of the tensor that was shown before a part was exchanged, or of the one in its place."""
+        step = self.controls["step"]
+        new = _tensors(rope=rope, plain=ffn != "swiglu", post=placement == "post")
+        if name == "ffn":
+            # The slider still has the steps of the layer before.
+            plain = step.max + 1 == len(_tensors(rope=rope, plain=True, post=False))
+            old = _tensors(rope=rope, plain=plain, post=placement == "post")
+        elif name == "rope":
+            old = _tensors(rope=not rope, plain=ffn != "swiglu", post=placement == "post")
+        else:
+            old = _tensors(rope=rope, plain=ffn != "swiglu", post=placement != "post")
+        tensor = old[step.value]
+        step.max = max(step.max, len(new) - 1)
+        step.value = new.index(tensor if tensor in new else _INSTEAD[tensor])
+        step.max = len(new) - 1
+
+    def idle(self, state):
+        one = {"entry": _("there is one sequence")} if state["B"] == 1 else {}
+        return one | ({"head": _("there is one head")} if state["h"] == 1 else {})
+
+    def track(self, handle):
+        state = self.state
+        return self.view.places_of(
+            _tensors(rope=state["rope"], plain=state["ffn"] != "swiglu", post=state["placement"] == "post")
+        )
 
     def compute(self, *, step, entry, head, B, T, d, h, G, f, rope, norm, placement, ffn, sees, seed):
         usual = StackConfig(vocab_size=1, n_layers=1, d_model=d, n_heads=h, n_kv_heads=G, d_ff=f, eps=1e-6)
@@ -155,26 +191,37 @@ class DecoderWalk(Panel[Walked]):
             changed=float(np.abs(steps[-1].value - wanted).max()),
         )
 
+    def formula(self, data):
+        step = _("step {at} of {last}", at=data.at, last=len(data.steps) - 1)
+        return [Term(step), Term(": "), Term(NAMES[data.now.name], NOW, "now")]
+
     def rows(self, data):
         now, total = data.now, data.parameters
         so_far = sum(data.so_far.values())
         weights = ", ".join(f"{name} {_size(data, name)}" for name in now.uses) or _("none")
         return [
-            Row(_("step {at} of {last}", at=data.at, last=len(data.steps) - 1), NAMES[now.name], NOW),
-            Row(_("axes"), " × ".join(now.axes.replace("…", "B").split())),
-            Row(_("shape"), " × ".join(map(str, now.value.shape))),
+            Row(_("step {at} of {last}", at=data.at, last=len(data.steps) - 1), NAMES[now.name], NOW, mark="now"),
+            Row(_("axes"), " × ".join(now.axes.replace("…", "B").split()), minor=True),
+            Row(_("shape"), " × ".join(map(str, now.value.shape)), minor=True),
             Row(_("weights of this step"), weights),
-            Row(_("parameters of this step, so far"), f"{now.parameters:,}, {so_far:,}"),
-            Row(_("FLOPs of this step's product"), f"{now.flops:,}"),
-            Row(_("RMS of the tensor"), number(float(moments(now.value.ravel()).rms), 4)),
-            Row(_("parameters: attention"), f"{total['attention']:,}"),
-            Row(_("parameters: FFN"), f"{total['ffn']:,}"),
-            Row(_("parameters: norms"), f"{total['norms']:,}"),
-            Row(_("parameters of the layer"), f"{total['total']:,}"),
-            Row(_("FLOPs of the layer's products"), f"{sum(step.flops for step in data.steps):,}"),
-            Row(_("a token sees"), VISIBLE[data.sees]),
+            Row(_("parameters of this step, so far"), f"{now.parameters:,}, {so_far:,}", mark="count"),
+            Row(_("FLOPs of this step's product"), f"{now.flops:,}", minor=True),
+            Row(_("RMS of the tensor"), number(float(moments(now.value.ravel()).rms), 4), minor=True),
+            Row(_("parameters: attention"), f"{total['attention']:,}", minor=True),
+            Row(_("parameters: FFN"), f"{total['ffn']:,}", minor=True),
+            Row(_("parameters: norms"), f"{total['norms']:,}", minor=True),
+            Row(_("parameters of the layer"), f"{total['total']:,}", minor=True),
+            Row(_("FLOPs of the layer's products"), f"{sum(step.flops for step in data.steps):,}", minor=True),
+            Row(_("a token sees"), VISIBLE[data.sees], minor=True),
             Row(_("largest change of Y against the usual layer"), number(data.changed, 4), STREAM),
         ]
+
+
+def _tensors(*, rope: bool, plain: bool, post: bool) -> list[str]:
+    """Return the tensors of a layer in the order in which they are computed."""
+    absent = {"hidden"} if not plain else {"gate", "up", "product"}
+    absent |= {"norm1", "norm2"} if post else {"sum1", "sum2"}
+    return [name for name in NAMES if name not in absent | (set() if rope else {"q_rotated", "k_rotated"})]
 
 
 def _size(data: Walked, name: str) -> str:
