@@ -41,7 +41,7 @@ def test_stream_has_a_point_before_and_after_each_branch(n_layers):
         assert_allclose(dashed.get_ydata(), run.independent)
         assert_allclose(share.get_ydata(), run.branches / run.stream[1:])
     low, high = view.variance_axes.get_ylim()
-    assert low <= 0 < data.unscaled.stream.max() < high
+    assert 0 < low <= data.scaled.stream.min() < data.unscaled.stream.max() < high
     assert view.variance_axes.get_xlim()[1] > n_layers
     assert view.variance_axes.get_xlim() == view.share_axes.get_xlim()
 

@@ -1,6 +1,5 @@
 """Losses of small decoders with one part exchanged each: over training, and by position."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,7 +10,7 @@ from matplotlib.ticker import MultipleLocator, NullLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.overlay import Word
+from transformer_parts.draw.overlay import Word, spread_out
 from transformer_parts.draw.view import View
 from transformer_parts.language import _
 
@@ -140,16 +139,3 @@ class DecoderTrainingView(View[Losses]):
             middle, top = self.at(self.position_axes, place - 0.5, self.highest)
             yield Word(text, middle, top - 8, theme.FAINT, "on")
         yield Word(_("uniform guess"), x, self.at(self.position_axes, 0, data.uniform)[1])
-
-
-def spread_out(heights: Mapping[str, float], gap: float) -> dict[str, float]:
-    """Return heights of words in their order, each at least `gap` below the one before and near to where it was."""
-    names = sorted(heights, key=heights.get)
-    places = [heights[name] for name in names]
-    for i in range(1, len(places)):
-        places[i] = max(places[i], places[i - 1] + gap)
-    # What was pushed down goes up again by half, as far as the words above leave room.
-    for i in range(len(places)):
-        up = (places[i] - heights[names[i]]) / 2
-        places[i] = max(places[i] - up, places[i - 1] + gap if i else -np.inf)
-    return dict(zip(names, places, strict=True))

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import HeatMap
+from transformer_parts.draw.overlay import Grip, Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 from transformer_parts.maths.stability import GrownAttention
 
 NORMED, PLAIN = theme.FIRST, theme.SECOND
@@ -59,6 +61,10 @@ class LogitGrowthView(View[Growth]):
             for axes in self._both
             for colour in (PLAIN, NORMED)
         }
+        self.shows = {
+            name: tuple(line for axes in self._both for line in self.curves[axes, colour])
+            for name, colour in (("plain", PLAIN), ("normed", NORMED))
+        } | {"bound": (self.bound,), "uniform": (self.uniform,)}
         self.maps = {colour: self._map(bottom, colour) for colour, bottom in ((PLAIN, 0.575), (NORMED, 0.125))}
 
     @property
@@ -110,3 +116,31 @@ class LogitGrowthView(View[Growth]):
             # Rows without a softmax are blue, below zero, where no weight can be.
             self.maps[colour].set_cells(np.nan_to_num(run.weights[data.chosen], nan=-1.0), 1.0)
         return self
+
+    def grips(self, data):
+        x, y = self.at(self.logit_axes, data.factors[data.chosen], 1e8)
+        left, top = self.at(self.logit_axes, data.factors[0], self.logit_axes.get_ylim()[1])
+        right, bottom = self.at(self.entropy_axes, data.factors[-1], self.entropy_axes.get_ylim()[0])
+        return {"factor": Grip(x, y, tuple(map(round, (left, top, right - left, bottom - top))))}
+
+    def words(self, data):
+        def word(text, axes, x, y, colour, side, up=0):
+            x, y = self.at(axes, x, y)
+            return Word(text, x, y - up, colour, side)
+
+        first, last = data.factors[[0, -1]]
+        # Above its line, or below it where the ceiling of the format lies above.
+        place = data.factors[len(data.factors) * 3 // 5], data.plain.largest[len(data.factors) * 3 // 5]
+        side, up = ("right", -11) if np.isfinite(data.ceiling) else ("left", 8)
+        yield word(_("without QK-norm"), self.logit_axes, *place, PLAIN, side, up)
+        yield word(_("with QK-norm"), self.logit_axes, last, data.normed.largest[-1], NORMED, "left", -12)
+        yield word(_("its bound"), self.logit_axes, last, data.bound, NORMED, "left", 10)
+        if np.isfinite(data.ceiling):
+            yield word(_("float16 overflows here"), self.logit_axes, first, data.ceiling, theme.INK, "right", 10)
+        yield word(_("equal weights"), self.entropy_axes, last, data.uniform, theme.INK, "left", 10)
+        for axes, text, colour in (
+            (self.logit_axes, _("without QK-norm"), PLAIN),
+            (self.entropy_axes, _("with QK-norm"), NORMED),
+        ):
+            top = self.at(axes, last, axes.get_ylim()[1])[1]
+            yield Word(text, 0.76 * self.size[0], top - 11, colour)

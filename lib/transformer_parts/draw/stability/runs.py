@@ -1,5 +1,6 @@
 """Training runs with and without a measure: the loss, and one more quantity that is watched."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -10,7 +11,9 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.overlay import Word, spread_out
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 TAKEN, LEFT = theme.FIRST, theme.SECOND
 
@@ -50,6 +53,7 @@ class RunsView(View[Runs]):
 
     size = (680, 460)
     most = 5
+    width = 0.885
 
     def build(self) -> None:
         self.loss_axes = self._axes(0.575, r"$\mathcal{L}$")
@@ -80,13 +84,19 @@ class RunsView(View[Runs]):
             for colour in (LEFT, TAKEN)
         }
         self._logarithmic: bool | None = None
+        self.shows = {
+            name: tuple(
+                line for axes in self._both for line in (self.curves[axes, colour][0], self.marks[axes, colour])
+            )
+            for name, colour in (("taken", TAKEN), ("left", LEFT))
+        }
 
     @property
     def _both(self) -> tuple[Axes, Axes]:
         return self.loss_axes, self.watched_axes
 
     def _axes(self, bottom: float, symbol: str) -> Axes:
-        axes = theme.style(self.fig.add_axes((0.095, bottom, 0.885, 0.355)))
+        axes = theme.style(self.fig.add_axes((0.095, bottom, self.width, 0.355)))
         axes.text(0.0, 1.03, symbol, fontsize=theme.SYMBOL, color=theme.INK, transform=axes.transAxes)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         return axes
@@ -146,3 +156,32 @@ class RunsView(View[Runs]):
             mark.set_data([], [])
         else:
             mark.set_data([runs[0].steps[at]], [getattr(runs[0], name)[at]])
+
+
+class NamedRunsView(RunsView):
+    """The same with the names of the lines on the right."""
+
+    width = 0.745
+
+    def grips(self, data):
+        return {"step": self.grip(self.loss_axes, data.place, 0.9 * data.highest_loss, anywhere=True)}
+
+    def words(self, data):
+        yield from self._names(data, self.loss_axes, "loss", {_("a guess"): data.guess})
+        levels = {} if data.line is None else {_("clipped to here"): data.line}
+        yield from self._names(data, self.watched_axes, "watched", levels)
+
+    def _names(self, data: Runs, axes: Axes, name: str, levels: Mapping[str, float]) -> Iterator[Word]:
+        """Name the chosen runs at their ends and the levels at the right edge."""
+        colours = {_("with"): TAKEN, _("without"): LEFT}
+        ends = dict(levels)
+        for text, runs in zip(colours, (data.taken, data.left), strict=True):
+            values = getattr(runs[0], name)
+            values = values[np.isfinite(values)]
+            if len(values):
+                ends[text] = values[-1]
+        low, high = axes.get_ylim()
+        x = self.at(axes, data.last, low)[0] + 10
+        heights = {text: self.at(axes, 0, np.clip(end, low, high))[1] for text, end in ends.items()}
+        for text, y in spread_out(heights, 14).items():
+            yield Word(text, x, y, colours.get(text, theme.INK))

@@ -106,6 +106,7 @@ class DecoderWalk(Panel[Walked]):
     handles = MappingProxyType({"tensor": Handle(_("tensor of the diagram"), ("step",))})
 
     def make_controls(self):
+        self._tensor = "weights"
         return {
             "step": controls.integer(_("step"), 8, 0, 17),
             "entry": controls.integer(_("batch entry"), 0, 0, 1),
@@ -137,35 +138,28 @@ class DecoderWalk(Panel[Walked]):
             self.controls["head"].max = self.controls["h"].value - 1
         elif name == "B":
             self.controls["entry"].max = value["B"] - 1
-        elif name in ("rope", "ffn", "placement"):
-            self._keep_tensor(name, **{part: value[part] for part in ("rope", "ffn", "placement")})
-
-    def _keep_tensor(self, name: str, *, rope: bool, ffn: str, placement: str) -> None:
-        """Go to the step of the tensor that was shown before a part was exchanged, or of the one in its place."""
-        step = self.controls["step"]
-        new = _tensors(rope=rope, plain=ffn != "swiglu", post=placement == "post")
-        if name == "ffn":
-            # The slider still has the steps of the layer before.
-            plain = step.max + 1 == len(_tensors(rope=rope, plain=True, post=False))
-            old = _tensors(rope=rope, plain=plain, post=placement == "post")
-        elif name == "rope":
-            old = _tensors(rope=not rope, plain=ffn != "swiglu", post=placement == "post")
-        else:
-            old = _tensors(rope=rope, plain=ffn != "swiglu", post=placement != "post")
-        tensor = old[step.value]
-        step.max = max(step.max, len(new) - 1)
-        step.value = new.index(tensor if tensor in new else _INSTEAD[tensor])
-        step.max = len(new) - 1
+        names, step = self._tensors(value), self.controls["step"]
+        if name in ("rope", "ffn", "placement"):
+            # The tensor that was shown stays, or the one in its place.
+            step.max = max(step.max, len(names) - 1)
+            step.value = names.index(self._tensor if self._tensor in names else _INSTEAD[self._tensor])
+            step.max = len(names) - 1
+        self._tensor = names[step.value]
 
     def idle(self, state):
         one = {"entry": _("there is one sequence")} if state["B"] == 1 else {}
         return one | ({"head": _("there is one head")} if state["h"] == 1 else {})
 
     def track(self, handle):
-        state = self.state
-        return self.view.places_of(
-            _tensors(rope=state["rope"], plain=state["ffn"] != "swiglu", post=state["placement"] == "post")
-        )
+        return self.view.places_of(self._tensors(self.state))
+
+    @staticmethod
+    def _tensors(state) -> list[str]:
+        """Return the tensors of a layer in the order in which they are computed."""
+        absent = {"hidden"} if state["ffn"] == "swiglu" else {"gate", "up", "product"}
+        absent |= {"norm1", "norm2"} if state["placement"] == "post" else {"sum1", "sum2"}
+        absent |= set() if state["rope"] else {"q_rotated", "k_rotated"}
+        return [name for name in NAMES if name not in absent]
 
     def compute(self, *, step, entry, head, B, T, d, h, G, f, rope, norm, placement, ffn, sees, seed):
         usual = StackConfig(vocab_size=1, n_layers=1, d_model=d, n_heads=h, n_kv_heads=G, d_ff=f, eps=1e-6)
@@ -215,13 +209,6 @@ class DecoderWalk(Panel[Walked]):
             Row(_("a token sees"), VISIBLE[data.sees], minor=True),
             Row(_("largest change of Y against the usual layer"), number(data.changed, 4), STREAM),
         ]
-
-
-def _tensors(*, rope: bool, plain: bool, post: bool) -> list[str]:
-    """Return the tensors of a layer in the order in which they are computed."""
-    absent = {"hidden"} if not plain else {"gate", "up", "product"}
-    absent |= {"norm1", "norm2"} if post else {"sum1", "sum2"}
-    return [name for name in NAMES if name not in absent | (set() if rope else {"q_rotated", "k_rotated"})]
 
 
 def _size(data: Walked, name: str) -> str:

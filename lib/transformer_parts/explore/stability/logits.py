@@ -7,6 +7,7 @@ import numpy as np
 from transformer_parts.draw import theme
 from transformer_parts.draw.stability import NORMED, PLAIN, Growth, LogitGrowthView
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -36,7 +37,8 @@ class LogitGrowth(Panel[Growth]):
             _("QK-norm, gain 3"): {**_start, "factor": 10.0, "gain": 3.0},
         }
     )
-    play = None
+    primary = ("factor", "gain", "dtype")
+    handles = MappingProxyType({"factor": Handle(_("line of the factor c"), ("factor",), "x")})
 
     def make_controls(self):
         return {
@@ -71,17 +73,18 @@ class LogitGrowth(Panel[Growth]):
     def rows(self, data):
         i = data.chosen
         return [
-            Row(_("largest logit, plain"), number(data.plain.largest[i], 4), PLAIN),
-            Row(_("largest logit, QK-norm"), number(data.normed.largest[i], 4), NORMED),
-            Row(_("bound of QK-norm, γ²√K"), number(data.bound, 4)),
-            Row(_("mean entropy, plain"), _nats(data.plain.entropy[i]), PLAIN),
-            Row(_("mean entropy, QK-norm"), _nats(data.normed.entropy[i]), NORMED),
-            Row(_("mean entropy of equal weights"), _nats(data.uniform), theme.INK),
+            Row(_("largest logit, plain"), number(data.plain.largest[i], 4), PLAIN, mark="plain"),
+            Row(_("largest logit, QK-norm"), number(data.normed.largest[i], 4), NORMED, mark="normed"),
+            Row(_("bound of QK-norm, γ²√K"), number(data.bound, 4), minor=True, mark="bound"),
+            Row(_("mean entropy, plain"), _nats(data.plain.entropy[i]), PLAIN, mark="plain"),
+            Row(_("mean entropy, QK-norm"), _nats(data.normed.entropy[i]), NORMED, mark="normed"),
+            Row(_("mean entropy of equal weights"), _nats(data.uniform), theme.INK, minor=True, mark="uniform"),
             Row(
                 _("rows without a softmax (NaN), plain"),
                 _("{some} of {all}", some=data.plain.lost[i], all=LENGTH),
+                minor=True,
             ),
-            Row(_("largest change of a weight by rounding, plain"), _or_dash(data.moved)),
+            Row(_("largest change of a weight by rounding, plain"), _or_dash(data.moved), minor=True),
         ]
 
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.stability import LEFT, TAKEN, Curve, Runs, RunsView
+from transformer_parts.draw.stability import LEFT, TAKEN, Curve, NamedRunsView, Runs
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _, join
@@ -97,6 +98,8 @@ class RecordedRuns(Panel[Runs]):
     )
     play = "step"
     play_interval = 80
+    primary = ("measure", "quantity", "step", "seed")
+    handles = MappingProxyType({"step": Handle(_("line of the step"), ("step",), "x")})
 
     def make_controls(self):
         self._recording = recorded.load(stability.NAME)
@@ -111,7 +114,7 @@ class RecordedRuns(Panel[Runs]):
         }
 
     def make_view(self):
-        return RunsView()
+        return NamedRunsView()
 
     def compute(self, *, measure, quantity, seed, step):
         of = self._recording.arguments
@@ -137,16 +140,29 @@ class RecordedRuns(Panel[Runs]):
 
     def rows(self, data):
         rows = []
-        for words, runs, colour in ((_("with"), data.taken, TAKEN), (_("without"), data.left, LEFT)):
+        for words, runs, colour, mark in (
+            (_("with"), data.taken, TAKEN, "taken"),
+            (_("without"), data.left, LEFT, "left"),
+        ):
             at = int(np.searchsorted(runs[0].steps, data.place))
             here = at < len(runs[0].steps)
             rows += [
-                Row(_("loss, {words}", words=words), _value(runs[0].loss[at]) if here else _("run ended"), colour),
-                Row(join(", ", [data.words, words]), _value(runs[0].watched[at]) if here else _("run ended"), colour),
+                Row(
+                    _("loss, {words}", words=words),
+                    _value(runs[0].loss[at]) if here else _("run ended"),
+                    colour,
+                    mark=mark,
+                ),
+                Row(
+                    join(", ", [data.words, words]),
+                    _value(runs[0].watched[at]) if here else _("run ended"),
+                    colour,
+                    mark=mark,
+                ),
             ]
         for words, runs, colour in ((_("with"), data.taken, TAKEN), (_("without"), data.left, LEFT)):
             ends = ", ".join(_value(run.loss[-5:].mean()) for run in runs)
-            rows.append(Row(_("loss of the last 20 steps, each seed, {words}", words=words), ends, colour))
+            rows.append(Row(_("loss of the last 20 steps, each seed, {words}", words=words), ends, colour, minor=True))
         return rows
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from transformer_parts.draw.stability import SCALED, UNSCALED, Depth, StreamDepthView
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -33,10 +34,10 @@ class StreamDepth(Panel[Depth]):
     """The variance of the residual stream from branch to branch, with and without GPT-2's factor."""
 
     alt = _(
-        "Two diagrams over the layers of a decoder. Above, the mean square of the residual stream before and after each"
-        " branch: red squares rise in a nearly straight line, blue circles, with residual projections drawn narrower by"
-        " one over the root of 2L, stay low; thin dashed lines show what independent branches would give. Below, the"
-        " share of each branch in the stream it has joined."
+        "Two diagrams over the layers of a decoder. Above, on a logarithmic scale, the mean square of the residual"
+        " stream before and after each branch: red squares rise with every branch, blue circles, with residual"
+        " projections drawn narrower by one over the root of 2L, rise much less; thin dashed lines show what"
+        " independent branches would give. Below, the share of each branch in the stream it has joined."
     )
     _start = MappingProxyType({"scheme": "normal", "std": LIKE_GPT2, "seed": 0})
     presets = MappingProxyType(
@@ -51,6 +52,8 @@ class StreamDepth(Panel[Depth]):
     )
     play = "depth"
     play_interval = 200
+    primary = ("depth", "scheme", "std")
+    handles = MappingProxyType({"depth": Handle(_("last layer"), ("depth",), "x")})
 
     def make_controls(self):
         self._draws = standard_draws(_config(DEEPEST), 0)
@@ -78,13 +81,23 @@ class StreamDepth(Panel[Depth]):
         first = data.scaled.stream[0]
         grown = [(run.stream[-1], run.stream[-1] / first) for run in (data.scaled, data.unscaled)]
         return [
-            Row(_("std · √D of a matrix that reads the stream"), number(data.gain, 4)),
-            Row(_("mean square of the embedding"), number(first)),
-            Row(_("after L layers, plain"), f"{number(grown[1][0], 4)} ({number(grown[1][1], 1)} ×)", UNSCALED),
-            Row(_("after L layers, narrowed"), f"{number(grown[0][0], 4)} ({number(grown[0][1], 1)} ×)", SCALED),
-            Row("1 / √(2L)", number(data.factor)),
-            Row(_("if branches were independent, plain"), number(data.unscaled.independent[-1], 4)),
-            Row(_("if branches were independent, narrowed"), number(data.scaled.independent[-1], 4)),
+            Row(_("std · √D of a matrix that reads the stream"), number(data.gain, 4), minor=True),
+            Row(_("mean square of the embedding"), number(first), minor=True),
+            Row(
+                _("after L layers, plain"),
+                f"{number(grown[1][0], 4)} ({number(grown[1][1], 1)} ×)",
+                UNSCALED,
+                mark="unscaled",
+            ),
+            Row(
+                _("after L layers, narrowed"),
+                f"{number(grown[0][0], 4)} ({number(grown[0][1], 1)} ×)",
+                SCALED,
+                mark="scaled",
+            ),
+            Row("1 / √(2L)", number(data.factor), minor=True),
+            Row(_("if branches were independent, plain"), number(data.unscaled.independent[-1], 4), minor=True),
+            Row(_("if branches were independent, narrowed"), number(data.scaled.independent[-1], 4), minor=True),
             Row(_("share of the last branch, plain"), _percent(data.unscaled), UNSCALED),
             Row(_("share of the last branch, narrowed"), _percent(data.scaled), SCALED),
         ]
