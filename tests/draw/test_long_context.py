@@ -4,23 +4,27 @@ import numpy as np
 import pytest
 
 from transformer_parts.draw.long_context import (
-    LOOKS,
     LOWEST,
     CostByLength,
-    Extension,
-    LiveExtensionView,
     LongContextCostsView,
     LongContextLossView,
     LongContextRetrievalView,
     LossByPosition,
     Retrieval,
 )
+from transformer_parts.draw.long_context_live import LOOKS, Extension, LiveExtensionView
 
 
 def losses(rng, *, relative=False, method="yarn"):
     made = {name: rng.uniform(2, 7, 16) for name in ("plain", "yarn", "restarted")}
     return LossByPosition(
-        block=1024, trained_length=8192, losses=made, method=method, beside="plain", relative=relative
+        block=1024,
+        trained_length=8192,
+        losses=made,
+        names={n: n for n in made},
+        method=method,
+        beside="plain",
+        relative=relative,
     )
 
 

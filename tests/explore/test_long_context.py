@@ -18,7 +18,7 @@ from transformer_parts.runs import long_context, long_context_small, passkey, re
 
 
 def table(panel) -> dict[str, str]:
-    rows = re.findall(r"<tr><th[^>]*>(.*?)</th><td>(.*?)</td>", panel.readout.value)
+    rows = re.findall(r"<tr[^>]*><th[^>]*>(.*?)</th><td>(.*?)</td>", panel.readout.value)
     return {re.sub(r"<[^>]*>", "", label): value.replace("\N{NO-BREAK SPACE}", " ") for label, value in rows}
 
 

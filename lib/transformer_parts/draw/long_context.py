@@ -1,6 +1,6 @@
 """Measured loss by position, within and beyond the trained length, by method of context extension."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Self
@@ -11,7 +11,9 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.overlay import Grip, Word, spread_out
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 FEWEST, MOST = 1.5, 8.0
 #: Half heights of the axes for differences.
@@ -25,6 +27,7 @@ class LossByPosition:
     block: int  # block, trained_length: positions in a block, and of the training
     trained_length: int
     losses: Mapping[str, NDArray]  # by method, in nats a token
+    names: Mapping[str, str]  # what the methods are called
     method: str  # method, beside: the method drawn in blue, and the one in black
     beside: str
     relative: bool  # whether what is drawn in black is taken away from all
@@ -39,9 +42,9 @@ class LongContextLossView(View[LossByPosition]):
     size = (680, 400)
 
     def build(self) -> None:
-        self.axes = theme.style(self.fig.add_axes((0.1, 0.145, 0.86, 0.83)), x="$m$", y=r"$-\ln p$")
+        self.axes = theme.style(self.fig.add_axes((0.1, 0.145, 0.65, 0.83)), x="$m$", y=r"$-\ln p$")
         self.axes.yaxis.set_label_coords(-0.07, 0.5)
-        self.axes.set_xticks(range(0, 16385, 2048), [f"{place:,}" for place in range(0, 16385, 2048)])
+        self.axes.set_xticks(range(0, 16385, 4096), [f"{place:,}" for place in range(0, 16385, 4096)])
         self.unseen = self.moving(
             self.axes.axvspan(0, 1, facecolor=theme.GRID, edgecolor="none", alpha=0.75, zorder=0.6)
         )
@@ -54,6 +57,7 @@ class LongContextLossView(View[LossByPosition]):
             )
             for colour, marker, size, width in ((theme.INK, "", 0, theme.LINE), (theme.FIRST, "o", 5, theme.LINE))
         )
+        self.shows = {"method": (self.chosen,), "beside": (self.beside,)}
 
     def update(self, data: LossByPosition) -> Self:
         count = len(data.losses[data.method])
@@ -81,6 +85,29 @@ class LongContextLossView(View[LossByPosition]):
         self.chosen.set_data(places, chosen - base)
         return self
 
+    def ends(self, data: LossByPosition) -> NDArray:
+        """Return where the line of each method ends, (N, 2), in the order of their names."""
+        places = [data.block * (len(data.losses[name]) - 0.5) for name in data.names]
+        losses = [data.losses[name][-1] - data.relative * data.losses[data.beside][-1] for name in data.names]
+        return self.at(self.axes, places, np.clip(losses, *self.axes.get_ylim()))
+
+    def grips(self, data):
+        # Differences have other limits for each method, so that a hand would not know where to go.
+        if data.relative:
+            return {}
+        x, y = self.ends(data)[list(data.names).index(data.method)]
+        left, top = self.at(self.axes, 0, self.axes.get_ylim()[1])
+        return {"method": Grip(x, y, (round(left), round(top), self.size[0] - round(left), round(0.83 * self.size[1])))}
+
+    def words(self, data):
+        ends = dict(zip(data.names, self.ends(data)[:, 1].tolist(), strict=True))
+        colours = {data.beside: theme.INK, data.method: theme.FIRST}
+        x = self.at(self.axes, self.axes.get_xlim()[1], 0)[0]
+        for name, y in spread_out(ends, 14).items():
+            yield Word(data.names[name], x, y, colours.get(name, theme.FAINT))
+        top = self.axes.get_ylim()[1]
+        yield self.word(_("configured to here"), self.axes, data.trained_length, top, side="left", up=-10)
+
 
 @dataclass(frozen=True, kw_only=True)
 class CostByLength:
@@ -101,15 +128,20 @@ class CostByLength:
     at: tuple[float, float, float, float]
 
 
+#: Ticks of the two scales: symbols of units.
+BYTES = MappingProxyType({1e6: "1 MB", 1e9: "1 GB", 1e12: "1 TB"})
+SECONDS = MappingProxyType({1e-6: "1 µs", 1e-3: "1 ms", 1.0: "1 s", 60.0: "1 min", 3600.0: "1 h", 86400.0: "1 d"})
+
+
 class LongContextCostsView(View[CostByLength]):
     """Above, bytes: weights blue, cache gold, dashed without any saving; below, seconds: prompt red, token black."""
 
     size = (680, 480)
 
     def build(self) -> None:
-        self.bytes_axes = self._axes(0.575, y=r"$\mathrm{B}$", limits=(1e6, 1e14))
+        self.bytes_axes = self._axes(0.575, limits=(1e6, 1e14), ticks=BYTES)
         self.bytes_axes.tick_params(labelbottom=False)
-        self.time_axes = self._axes(0.12, x="$L$", y=r"$\mathrm{s}$", limits=(1e-6, 1e8))
+        self.time_axes = self._axes(0.12, x="$L$", limits=(1e-6, 1e8), ticks=SECONDS)
         self.full = self._line(self.bytes_axes, color=theme.THIRD, linestyle=(0, (4, 2)))
         self.cache = self._line(self.bytes_axes, color=theme.THIRD)
         self.weights = self._line(self.bytes_axes, color=theme.FIRST)
@@ -127,16 +159,23 @@ class LongContextCostsView(View[CostByLength]):
                 (self.token, "D", {}),
             )
         ]
+        cache, full, prefill, token = self.marks
+        self.shows = {
+            "weights": (self.weights,),
+            "cache": (self.cache, cache),
+            "full": (self.full, full),
+            "prefill": (self.prefill, prefill),
+            "token": (self.token, token),
+        }
 
-    def _axes(self, bottom: float, *, limits, x: str = "", y: str = ""):
-        axes = theme.style(self.fig.add_axes((0.115, bottom, 0.865, 0.4)), x=x, y=y)
+    def _axes(self, bottom: float, *, limits: tuple[float, float], ticks: Mapping[float, str], x: str = ""):
+        axes = theme.style(self.fig.add_axes((0.115, bottom, 0.865, 0.4)), x=x)
         axes.set(xscale="log", yscale="log", xlim=(512, 2**21), ylim=limits)
         axes.set_xticks([4**i * 1024 for i in range(6)], ["1K", "4K", "16K", "64K", "256K", "1M"])
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.yaxis.set_major_locator(LogLocator(100, numticks=9))
+        axes.set_yticks(list(ticks), list(ticks.values()))
         axes.yaxis.set_minor_locator(LogLocator(10, numticks=17))
         axes.yaxis.set_minor_formatter(NullFormatter())
-        axes.yaxis.set_label_coords(-0.085, 0.5)
         return axes
 
     def _line(self, axes, **look):
@@ -156,63 +195,17 @@ class LongContextCostsView(View[CostByLength]):
             mark.set_data([data.length], [value])
         return self
 
+    def grips(self, data):
+        return {"length": self.grip(self.bytes_axes, data.length, 1e13, anywhere=True, down_to=self.time_axes)}
 
-#: Colour, marker and dash of each method.
-LOOKS = MappingProxyType(
-    {
-        "plain": (theme.INK, "D", "-"),
-        "position_interpolation": (theme.THIRD, "^", "--"),
-        "ntk_aware": (theme.SECOND, "s", "-."),
-        "yarn": (theme.FIRST, "o", "-"),
-    }
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Extension:
-    """What has been trained and tried so far."""
-
-    steps: NDArray  # steps, losses (N,): of the training, in nats
-    losses: NDArray
-    last: int  # steps of the whole training
-    lengths: Sequence[int]  # lengths that are tried; the first is that of the training
-    # by method, the share of the repeated tokens predicted correctly; NaN if not yet evaluated
-    accuracy: Mapping[str, NDArray]
-    recorded: Mapping[str, NDArray]  # the same of the recorded run of this seed
-
-
-class LiveExtensionView(View[Extension]):
-    """Left, the loss over the steps of training; right, accuracy by length and method: filled now, hollow recorded."""
-
-    size = (680, 340)
-
-    def build(self) -> None:
-        self.loss_axes = theme.style(self.fig.add_axes((0.085, 0.165, 0.375, 0.80)), x="$t$", y=r"$\mathcal{L}$")
-        self.loss_axes.set(ylim=(0, 5))
-        self.loss_axes.axhline(np.log(64), color=theme.FAINT, linestyle=":", linewidth=1.5)
-        self.accuracy_axes = theme.style(self.fig.add_axes((0.555, 0.165, 0.43, 0.80)), x="$L$", y="%")
-        self.accuracy_axes.set(xscale="log", ylim=(-3, 103))
-        self.accuracy_axes.xaxis.set_minor_locator(NullLocator())
-        (line,) = self.loss_axes.plot([], [], color=theme.INK, linewidth=theme.THIN, marker=".", markersize=4)
-        self.loss = self.moving(line)
-        self.now, self.recorded = {}, {}
-        for name, (colour, marker, dash) in LOOKS.items():
-            look = {"color": colour, "marker": marker, "markersize": 7}
-            (then,) = self.accuracy_axes.plot([], [], linestyle=":", markerfacecolor="none", linewidth=1, **look)
-            (now,) = self.accuracy_axes.plot([], [], linestyle=dash, linewidth=theme.LINE, **look)
-            self.recorded[name], self.now[name] = self.moving(then), self.moving(now)
-
-    def update(self, data: Extension) -> Self:
-        self.limits(self.loss_axes, x=(0, data.last))
-        self.limits(self.accuracy_axes, x=(data.lengths[0] * 0.85, data.lengths[-1] * 1.18))
-        if list(self.accuracy_axes.get_xticks()) != list(data.lengths):
-            self.accuracy_axes.set_xticks(data.lengths, [str(length) for length in data.lengths])
-            self.redraw_background()
-        self.loss.set_data(data.steps, data.losses)
-        for name in LOOKS:
-            self.now[name].set_data(data.lengths, 100 * data.accuracy[name])
-            self.recorded[name].set_data(data.lengths, 100 * data.recorded[name])
-        return self
+    def words(self, data):
+        first, last = data.lengths[[0, -1]]
+        yield self.word(_("weights"), self.bytes_axes, first, data.weight_bytes, theme.FIRST, up=11)
+        yield self.word(_("cache"), self.bytes_axes, 1.2 * first, data.cache_bytes[0], theme.THIRD, up=-13)
+        full = min(data.full_bytes[-1], 1e14)
+        yield self.word(_("cache, nothing saved"), self.bytes_axes, last, full, theme.THIRD, "left", 8)
+        yield self.word(_("the prompt"), self.time_axes, last, data.prefill_seconds[-1], theme.SECOND, "left", 8)
+        yield self.word(_("one new token"), self.time_axes, last, data.token_seconds[-1], theme.INK, "left", -20)
 
 
 LOWEST = -4.0
@@ -246,14 +239,14 @@ class LongContextRetrievalView(View[Retrieval]):
     size = (680, 400)
 
     def build(self) -> None:
-        self.depth_axes = theme.style(self.fig.add_axes((0.108, 0.145, 0.43, 0.83)), x="$m/L$", y=r"$\ln p$")
+        self.depth_axes = theme.style(self.fig.add_axes((0.108, 0.145, 0.38, 0.79)), x="$m/L$", y=r"$\ln p$")
         self.depth_axes.set(xlim=(0, 1), ylim=(LOWEST - 0.15, 0.1))
-        self.length_axes = theme.style(self.fig.add_axes((0.585, 0.145, 0.4, 0.83)), x="$L$")
+        self.length_axes = theme.style(self.fig.add_axes((0.53, 0.145, 0.31, 0.79)), x="$L$")
         self.length_axes.set(xscale="log", ylim=(LOWEST - 0.15, 0.1), xlim=(850, 15000))
         self.length_axes.set_xticks([1024, 2048, 4096, 8192, 12288], ["1K", "2K", "4K", "8K", "12K"])
         self.length_axes.minorticks_off()
         self.length_axes.tick_params(labelleft=False)
-        self.depth_axes.yaxis.set_label_coords(-0.165, 0.5)
+        self.depth_axes.yaxis.set_label_coords(-0.185, 0.5)
         for axes in (self.depth_axes, self.length_axes):
             axes.axhline(np.log(0.1), color=theme.FAINT, linestyle=":", linewidth=1.5)
         self.length_axes.axvspan(8192, 15000, facecolor=theme.GRID, edgecolor="none", alpha=0.75, zorder=0.6)
@@ -268,6 +261,7 @@ class LongContextRetrievalView(View[Retrieval]):
             self.missed[name] = self._line(self.depth_axes, **look | {"markerfacecolor": "none"})
             self.means[name] = self._line(self.length_axes, **look | {"linestyle": "-"})
             self.others[name] = self._line(self.length_axes, color=colour, linestyle="--", linewidth=theme.THIN)
+        self.shows = {name: (self.found[name], self.missed[name], self.means[name]) for name in self.means}
 
     def _line(self, axes, **look):
         (line,) = axes.plot([], [], **look)
@@ -282,3 +276,25 @@ class LongContextRetrievalView(View[Retrieval]):
             self.means[name].set_data(data.lengths, np.maximum(data.by_length[name], LOWEST))
             self.others[name].set_data(data.lengths, np.maximum(data.others_by_length[name], LOWEST))
         return self
+
+    def grips(self, data):
+        return {"length": self.grip(self.length_axes, data.length, -0.2, anywhere=True)}
+
+    def words(self, data):
+        ends = {
+            _("as trained"): (theme.FIRST, data.by_length["plain"]),
+            "YaRN": (theme.SECOND, data.by_length["yarn"]),
+            _("other numbers"): (theme.INK, np.mean([*data.others_by_length.values()], axis=0)),
+            _("guessing a digit"): (theme.FAINT, [np.log(0.1)]),
+        }
+        heights = {
+            text: self.at(self.length_axes, 1024, max(values[-1], LOWEST))[1]
+            for text, (_colour, values) in ends.items()
+            if np.isfinite(values[-1])
+        }
+        x = self.at(self.length_axes, self.length_axes.get_xlim()[1], 0)[0]
+        for text, y in spread_out(heights, 14).items():
+            yield Word(text, x, y, ends[text][0])
+        top = self.depth_axes.get_ylim()[1]
+        yield self.word(_("hollow: another number is likelier"), self.depth_axes, -0.02, top, up=9)
+        yield self.word(_("grey: beyond {n:,}", n=data.trained_length), self.length_axes, 15000, top, side="left", up=9)

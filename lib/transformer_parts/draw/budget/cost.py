@@ -9,7 +9,6 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.overlay import Grip, Word
 from transformer_parts.draw.view import View
 from transformer_parts.language import _
 
@@ -111,26 +110,17 @@ class BudgetCostView(View[Cost]):
         return self
 
     def grips(self, data):
-        place = self.grip(self.bytes, data.context, 1e14)
-        left, top = self.at(
-            self.bytes, *(limits[i] for limits, i in ((self.bytes.get_xlim(), 0), (self.bytes.get_ylim(), 1)))
-        )
-        right, bottom = self.at(self.flops, self.flops.get_xlim()[1], self.flops.get_ylim()[0])
-        return {"context": Grip(place.x, place.y, tuple(map(round, (left, top, right - left, bottom - top))))}
+        return {"context": self.grip(self.bytes, data.context, 1e14, anywhere=True, down_to=self.flops)}
 
     def words(self, data):
-        def word(text, axes, x, y, up, colour, side="right"):
-            x, y = self.at(axes, x, y)
-            return Word(text, x, y - up, colour, side)
-
-        yield word(_("weights"), self.bytes, 1.2, data.weights, 11, theme.FIRST)
-        yield word(_("cache"), self.bytes, 2, data.cache[1], 0, theme.THIRD, "below")
+        yield self.word(_("weights"), self.bytes, 1.2, data.weights, theme.FIRST, up=11)
+        yield self.word(_("cache"), self.bytes, 2, data.cache[1], theme.THIRD, "below")
         if data.full_cache[0] > data.cache[0]:
             end = min(data.full_cache[-1], self.bytes.get_ylim()[1] / 8)
-            yield word(_("cache if G were H"), self.bytes, 2**19, end, 9, theme.THIRD, "left")
+            yield self.word(_("cache if G were H"), self.bytes, 2**19, end, theme.THIRD, "left", 9)
         if data.even <= data.contexts[-1]:
-            near = data.even < data.contexts[-1] / 8
-            side = "right" if near else "left"
-            yield word(_("cache = weights"), self.bytes, data.even, data.weights, -12 if near else -32, theme.INK, side)
-        yield word(_("products with weights"), self.flops, 1.2, data.weight_flops, 11, theme.FIRST)
-        yield word(_("with cached keys and values"), self.flops, 64, data.attention_flops[6], -20, theme.SECOND)
+            side, up = ("right", -12) if data.even < data.contexts[-1] / 8 else ("left", -32)
+            yield self.word(_("cache = weights"), self.bytes, data.even, data.weights, side=side, up=up)
+        yield self.word(_("products with weights"), self.flops, 1.2, data.weight_flops, theme.FIRST, up=11)
+        cached = data.attention_flops[6]
+        yield self.word(_("with cached keys and values"), self.flops, 64, cached, theme.SECOND, up=-20)

@@ -199,7 +199,7 @@ class DecoderWalkView(View[Walked]):
         yield Word(_("token"), 30, self.size[1] - self.top - 9, theme.INK, "on")
         across = _("key") if data.now.name in ("scores", "weights") else _("channel")
         (x, y), (right, _top) = self.large.get_position().min, self.large.get_position().max
-        yield Word(across, (x + right) / 2 * self.size[0], (1 - y) * self.size[1] + 26, theme.INK, "on")
+        yield Word(across, (x + right) / 2 * self.size[0], (1 - y) * self.size[1] + 30, theme.INK, "on")
 
     def _lay_out(self, names: tuple[str, ...]) -> None:
         """Place tiles, symbols and lines for these tensors; they are part of the background."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import HeatMap
-from transformer_parts.draw.overlay import Grip, Word
+from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
 from transformer_parts.language import _
 from transformer_parts.maths.stability import GrownAttention
@@ -118,26 +118,20 @@ class LogitGrowthView(View[Growth]):
         return self
 
     def grips(self, data):
-        x, y = self.at(self.logit_axes, data.factors[data.chosen], 1e8)
-        left, top = self.at(self.logit_axes, data.factors[0], self.logit_axes.get_ylim()[1])
-        right, bottom = self.at(self.entropy_axes, data.factors[-1], self.entropy_axes.get_ylim()[0])
-        return {"factor": Grip(x, y, tuple(map(round, (left, top, right - left, bottom - top))))}
+        factor = data.factors[data.chosen]
+        return {"factor": self.grip(self.logit_axes, factor, 1e8, anywhere=True, down_to=self.entropy_axes)}
 
     def words(self, data):
-        def word(text, axes, x, y, colour, side, up=0):
-            x, y = self.at(axes, x, y)
-            return Word(text, x, y - up, colour, side)
-
         first, last = data.factors[[0, -1]]
         # Above its line, or below it where the ceiling of the format lies above.
         place = data.factors[len(data.factors) * 3 // 5], data.plain.largest[len(data.factors) * 3 // 5]
         side, up = ("right", -11) if np.isfinite(data.ceiling) else ("left", 8)
-        yield word(_("without QK-norm"), self.logit_axes, *place, PLAIN, side, up)
-        yield word(_("with QK-norm"), self.logit_axes, last, data.normed.largest[-1], NORMED, "left", -12)
-        yield word(_("its bound"), self.logit_axes, last, data.bound, NORMED, "left", 10)
+        yield self.word(_("without QK-norm"), self.logit_axes, *place, PLAIN, side, up)
+        yield self.word(_("with QK-norm"), self.logit_axes, last, data.normed.largest[-1], NORMED, "left", -12)
+        yield self.word(_("its bound"), self.logit_axes, first, data.bound, NORMED, up=10)
         if np.isfinite(data.ceiling):
-            yield word(_("float16 overflows here"), self.logit_axes, first, data.ceiling, theme.INK, "right", 10)
-        yield word(_("equal weights"), self.entropy_axes, last, data.uniform, theme.INK, "left", 10)
+            yield self.word(_("float16 overflows here"), self.logit_axes, first, data.ceiling, up=10)
+        yield self.word(_("equal weights"), self.entropy_axes, last, data.uniform, side="left", up=10)
         for axes, text, colour in (
             (self.logit_axes, _("without QK-norm"), PLAIN),
             (self.entropy_axes, _("with QK-norm"), NORMED),

@@ -1,7 +1,6 @@
 """Explorer of a whole decoder's parameter budget."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from types import MappingProxyType
 
 from ipywidgets import Dropdown
@@ -9,6 +8,7 @@ from ipywidgets import Dropdown
 from transformer_parts.draw import theme
 from transformer_parts.draw.budget import LOOKS, BudgetTallyView, Look, TwoTallies
 from transformer_parts.explore import controls
+from transformer_parts.explore.budget.decoders import CUSTOM, FILE, KINDS, MODELS, NOTES, kind_of
 from transformer_parts.explore.budget.widths import VERDICTS
 from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
@@ -18,12 +18,6 @@ from transformer_parts.maths import budget
 from transformer_parts.models.configs import PUBLISHED
 from transformer_parts.models.excerpt import load_excerpt
 
-CUSTOM = _("custom")
-FILE = _("SmolLM2 135M, its file")
-_WORDS = MappingProxyType({"toy layer": _("toy layer"), "GPT-2 small": _("GPT-2 small")})
-#: The names of the published decoders by themselves; a name with words in it is a message.
-MODELS: Mapping[str, str] = MappingProxyType({name: _WORDS.get(name, name) for name in PUBLISHED})
-
 _NAMES: Mapping[str, str] = MappingProxyType(
     {
         "embedding": _("token embedding, W_E"),
@@ -32,89 +26,6 @@ _NAMES: Mapping[str, str] = MappingProxyType(
         "feed_forward": _("feed-forward, W_FFN"),
         "norms": _("norms, γ"),
         "head": _("head, W_U"),
-    }
-)
-_FURTHER: Mapping[str, object] = MappingProxyType(
-    {
-        "norm": "rms",
-        "norms_per_layer": 2,
-        "final_norm": True,
-        "qk_norm": False,
-        "qkv_bias": False,
-        "output_bias": False,
-        "ffn_bias": False,
-        "head_bias": False,
-        "max_positions": 0,
-    }
-)
-#: What a reader who compares the numbers of a published decoder should know.
-NOTES: Mapping[str, str] = MappingProxyType(
-    {
-        "GPT-2 small": _(
-            "The paper's count is too low, as the README of OpenAI's repository says; counted, it is {count}.",
-            count="124M",
-        ),
-        "GPT-2 XL": _(
-            "The paper's count is too low, as the README of OpenAI's repository says; counted, it is {count}.",
-            count="1558M",
-        ),
-        "Llama 2 7B": _("The sizes of Llama 1 7B; the context is twice as long, which costs no parameters."),
-        "Llama 2 70B": _(
-            "The multiplier spends 86 % of what grouped kv heads save in attention on feed-forward width."
-        ),
-        "Mistral 7B": _("Attention is windowed to 4096 tokens: no layer's cache or scores grow beyond that."),
-        "Phi-2": _(
-            "Both branches of a layer read one norm. The head has a bias, {bias} numbers; the card's 2.7B is cut, not"
-            " rounded.",
-            bias="51,200",
-        ),
-        "Qwen3 8B": _("QK-norm replaces the query, key and value biases of Qwen2.5."),
-        "Gemma 2B": _(
-            "The paper's feed-forward width counts both branches ({both}); its vocabulary is 256128, that of the"
-            " released config.json 256000. The name leaves the embedding out.",
-            both=32768,
-        ),
-        "Gemma 2 2B": _(
-            "The paper's feed-forward width counts both branches ({both}); its vocabulary is 256128, that of the"
-            " released config.json 256000. H·K is 2048, not D.",
-            both=18432,
-        ),
-    }
-)
-# What a decoder has beside its sizes: one entry for each kind among the published ones.
-_KINDS: Mapping[str, Mapping[str, object]] = MappingProxyType(
-    {
-        _("RMSNorm, no biases"): _FURTHER,
-        _("RMSNorm, biases of q, k, v"): MappingProxyType({**_FURTHER, "qkv_bias": True}),
-        _("RMSNorm, QK-norm"): MappingProxyType({**_FURTHER, "qk_norm": True}),
-        _("four RMSNorms a layer"): MappingProxyType({**_FURTHER, "norms_per_layer": 4}),
-        _("LayerNorm, biases, 1024 positions"): MappingProxyType(
-            {
-                "norm": "layer",
-                "norms_per_layer": 2,
-                "final_norm": True,
-                "qk_norm": False,
-                "qkv_bias": True,
-                "output_bias": True,
-                "ffn_bias": True,
-                "head_bias": False,
-                "max_positions": 1024,
-            }
-        ),
-        _("one LayerNorm a layer, biases, the head's too"): MappingProxyType(
-            {
-                "norm": "layer",
-                "norms_per_layer": 1,
-                "final_norm": True,
-                "qk_norm": False,
-                "qkv_bias": True,
-                "output_bias": True,
-                "ffn_bias": True,
-                "head_bias": True,
-                "max_positions": 0,
-            }
-        ),
-        _("RMSNorm, but no final one"): MappingProxyType({**_FURTHER, "final_norm": False}),
     }
 )
 
@@ -165,7 +76,7 @@ class BudgetTally(Panel[TwoTallies]):
                 _("vocabulary V"), c.vocab_size, [*range(0, 262145, 4096), *(c.vocab_size for c in published)]
             ),
             "tied": controls.switch(_("head tied to the embedding"), c.tied),
-            "kind": controls.choice(_("norms, biases"), list(_KINDS), _kind_of(c)),
+            "kind": controls.choice(_("norms, biases"), list(KINDS), kind_of(c)),
             "reference": controls.choice(_("compare with"), [*MODELS.values(), FILE], "Llama 2 7B"),
         }
 
@@ -192,7 +103,7 @@ class BudgetTally(Panel[TwoTallies]):
         for name, control in self.controls.items():
             if hasattr(config, name):
                 control.value = getattr(config, name)
-        self.controls["kind"].value = _kind_of(config)
+        self.controls["kind"].value = kind_of(config)
 
     @staticmethod
     def _name_of(state: Mapping[str, object]) -> str:
@@ -290,13 +201,7 @@ def offer(menu: Dropdown, options: Sequence[int], value: int) -> None:
 
 
 def _config(*, kind: str, model: str = "", reference: str = "", **sizes) -> budget.DecoderConfig:
-    return budget.DecoderConfig(**sizes, **_KINDS[kind])
-
-
-def _kind_of(config: budget.DecoderConfig) -> str:
-    """Return the name of what a published decoder has beside its sizes."""
-    has = {field: value for field, value in asdict(config).items() if field in _FURTHER}
-    return next(kind for kind, further in _KINDS.items() if has == further)
+    return budget.DecoderConfig(**sizes, **KINDS[kind])
 
 
 def _equal_parts(data: TwoTallies) -> int:

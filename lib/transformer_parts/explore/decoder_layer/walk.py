@@ -59,8 +59,16 @@ NORMS = MappingProxyType({"RMSNorm": "rms", "LayerNorm": "layer"})
 #: Where a layer lacks a tensor: the one that it has in its place.
 _INSTEAD = MappingProxyType(
     {
-        **{"q_rotated": "q", "k_rotated": "k", "norm1": "x", "norm2": "U", "sum1": "U", "sum2": "Y"},
-        **{"gate": "hidden", "up": "hidden", "product": "hidden", "hidden": "product"},
+        "q_rotated": "q",
+        "k_rotated": "k",
+        "norm1": "x",
+        "norm2": "U",
+        "sum1": "U",
+        "sum2": "Y",
+        "gate": "hidden",
+        "up": "hidden",
+        "product": "hidden",
+        "hidden": "product",
     }
 )
 #: Which keys a token may attend to, for each mask.

@@ -9,6 +9,7 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.long_context import CostByLength, LongContextCostsView
 from transformer_parts.explore import controls
 from transformer_parts.explore.budget import divisors, offer
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -50,6 +51,8 @@ class LongContextCosts(Panel[CostByLength]):
             _("window of 4K"): {"model": "Llama 3 8B", "n_kv_heads": 8, "length": 131072, **_plain, "window": 4096},
         }
     )
+    primary = ("length", "n_kv_heads", "window", "cache_bits", "model")
+    handles = MappingProxyType({"length": Handle(_("line of the length"), ("length",), "x")})
     lengths = tuple(2**i for i in range(9, 22))
 
     def make_controls(self):
@@ -101,14 +104,28 @@ class LongContextCosts(Panel[CostByLength]):
     def rows(self, data):
         cache, full, prefill, token = data.at
         return [
-            Row(_("weights"), _gibibytes(data.weight_bytes), theme.FIRST),
-            Row(_("cache of one sequence"), _gibibytes(cache), theme.THIRD),
-            Row(_("in 16 bits, without window and grouping (dashed)"), _gibibytes(full), theme.THIRD),
-            Row(_("sequences whose caches weigh as much as the weights"), number(data.weight_bytes / cache, 2)),
-            Row(_("attention's share of the prompt's operations"), f"{number(100 * data.attention_share, 1)} %"),
-            Row(_("the prompt, at least"), _seconds(prefill), theme.SECOND),
-            Row(_("one new token, at least"), _seconds(token), theme.INK),
-            Row(_("new tokens a second, at most"), f"{1 / token:,.1f}"),
+            Row(_("weights"), _gibibytes(data.weight_bytes), theme.FIRST, mark="weights"),
+            Row(_("cache of one sequence"), _gibibytes(cache), theme.THIRD, mark="cache"),
+            Row(
+                _("in 16 bits, without window and grouping (dashed)"),
+                _gibibytes(full),
+                theme.THIRD,
+                minor=True,
+                mark="full",
+            ),
+            Row(
+                _("sequences whose caches weigh as much as the weights"),
+                number(data.weight_bytes / cache, 2),
+                minor=True,
+            ),
+            Row(
+                _("attention's share of the prompt's operations"),
+                f"{number(100 * data.attention_share, 1)} %",
+                minor=True,
+            ),
+            Row(_("the prompt, at least"), _seconds(prefill), theme.SECOND, mark="prefill"),
+            Row(_("one new token, at least"), _seconds(token), theme.INK, mark="token"),
+            Row(_("new tokens a second, at most"), f"{1 / token:,.1f}", minor=True),
         ]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Generator, Sequence
 
 import numpy as np
 
-from transformer_parts.draw.long_context import LOOKS, Extension, LiveExtensionView
+from transformer_parts.draw.long_context_live import LOOKS, Extension, LiveExtensionView
 from transformer_parts.explore import controls
 from transformer_parts.explore.live_run import LiveRun
 from transformer_parts.explore.long_context.loss import NAMES

@@ -6,6 +6,7 @@ import numpy as np
 
 from transformer_parts.draw.long_context import LongContextLossView, LossByPosition
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -39,6 +40,9 @@ class LongContextLoss(Panel[LossByPosition]):
             _("Short texts"): {"method": "yarn", "beside": "plain", "relative": True},
         }
     )
+
+    primary = ("method", "beside", "relative")
+    handles = MappingProxyType({"method": Handle(_("end of the method's line"), ("method",), "y")})
 
     def make_controls(self):
         self.recording = recorded.load(long_context.NAME)
@@ -75,10 +79,14 @@ class LongContextLoss(Panel[LossByPosition]):
             block=arguments["block"],
             trained_length=arguments["trained_length"],
             losses=losses,
+            names={name: NAMES[name] for _label, name in self.controls["method"].options},
             method=method,
             beside=beside,
             relative=relative,
         )
+
+    def track(self, handle):
+        return self.view.ends(self.compute(**self.state))
 
     def rows(self, data):
         within = data.trained_length // data.block
@@ -95,9 +103,10 @@ class LongContextLoss(Panel[LossByPosition]):
             row(_("8,192 to 12,288"), slice(within, within + 4)),
             row(_("12,288 to 16,384"), slice(within + 4, None)),
             row(_("the last block"), slice(-1, None)),
-            Row(_("largest difference beyond: block from"), f"{data.block * worst:,}"),
+            Row(_("largest difference beyond: block from"), f"{data.block * worst:,}", minor=True),
             Row(
                 _("perplexity of the last block"),
                 f"{number(np.exp(chosen[-1]), 1)}, {number(np.exp(beside[-1]), 1)}",
+                minor=True,
             ),
         ]

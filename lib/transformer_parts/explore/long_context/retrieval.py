@@ -8,6 +8,7 @@ import numpy as np
 from transformer_parts.draw import theme
 from transformer_parts.draw.long_context import LongContextRetrievalView, Retrieval
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -44,6 +45,8 @@ class LongContextRetrieval(Panel[Retrieval]):
             _("two hops"): {"kind": "4 boxes, two hops", "length": 2048},
         }
     )
+
+    handles = MappingProxyType({"length": Handle(_("line of the length"), ("length",), "x")})
 
     def make_controls(self):
         self.cases = {}
@@ -109,15 +112,15 @@ class LongContextRetrieval(Panel[Retrieval]):
         count = len(data.depths)
         return [
             Row(_("mean ln p of a digit: right number, other numbers"), ""),
-            Row(_("as trained"), self._means(data.plain, data.others[0]), theme.FIRST),
-            Row(_("by YaRN, s = 2"), self._means(data.yarn, data.others[1]), theme.SECOND),
-            Row(_("guessing"), number(np.log(0.1), 3), theme.FAINT),
+            Row(_("as trained"), self._means(data.plain, data.others[0]), theme.FIRST, mark="plain"),
+            Row(_("by YaRN, s = 2"), self._means(data.yarn, data.others[1]), theme.SECOND, mark="yarn"),
+            Row(_("guessing"), number(np.log(0.1), 3), theme.FAINT, minor=True),
             Row(
                 _("right number likeliest of all in the text, as trained"),
                 _("{some} of {all}", some=data.chosen[0].sum(), all=count),
             ),
-            Row(_("by YaRN"), _("{some} of {all}", some=data.chosen[1].sum(), all=count)),
-            Row(_("by guessing"), _("{some:.1f} of {all}", some=count / data.doors, all=count)),
+            Row(_("by YaRN"), _("{some} of {all}", some=data.chosen[1].sum(), all=count), minor=True),
+            Row(_("by guessing"), _("{some:.1f} of {all}", some=count / data.doors, all=count), minor=True),
         ]
 
     def _means(self, right, others) -> str:
