@@ -21,7 +21,7 @@ PANELS = (RealModelStream, RealModelHeads, RealModelParts)
 
 
 def table(panel) -> dict[str, str]:
-    rows = re.findall(r"<tr><th[^>]*>(.*?)</th><td>(.*?)</td>", panel.readout.value)
+    rows = re.findall(r"<tr[^>]*><th[^>]*>(.*?)</th><td>(.*?)</td>", panel.readout.value)
     return {re.sub(r"<[^>]*>", "", label): value.replace("\N{NO-BREAK SPACE}", " ") for label, value in rows}
 
 

@@ -1,5 +1,6 @@
 """A passage's residual stream through the layers of a real model, and the prediction that grows in it."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,11 +12,31 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import ClockFaces, HeatMap
+from transformer_parts.draw.overlay import Grip, Word, spread_out
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 from transformer_parts.maths.activations import silu
 
 LEAST = 1e-6
 """Probabilities below this are drawn at this."""
+
+#: Width of a letter of a word over a picture, about, and height of a line of words, in CSS pixels.
+LETTER, LINE = 7.6, 17
+#: Tokens in a line of a passage, and its most lines.
+A_LINE, MOST_LINES = 12, 3
+
+
+def passage_places(count: int, width: float) -> NDArray:
+    """Return where the tokens of a passage stand that is written over a picture, (count, 2)."""
+    columns = max(A_LINE, -(-count // MOST_LINES))
+    index = np.arange(count)
+    return np.stack([(index % columns + 0.5) * width / columns, 10 + LINE * (index // columns)], axis=-1)
+
+
+def written(token: str, width: float = np.inf) -> str:
+    """Return the text of a token as a word, cut to a width."""
+    most = len(token) if width == np.inf else int(width / LETTER)
+    return token.strip()[:most] or "·"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +49,7 @@ class Stream:
     # (N + 1,): probability of the likeliest next token, by the residual stream before each layer and after the last
     best: NDArray
     following: NDArray  # (N + 1,): that of the token that comes next; NaN for the last token
+    tokens: Sequence[str]  # the passage
 
 
 class RealModelStreamView(View[Stream]):
@@ -37,13 +59,13 @@ class RealModelStreamView(View[Stream]):
     gold triangles: the token that does come next.
     """
 
-    size = (680, 460)
+    size = (680, 500)
 
     def build(self) -> None:
-        self.rms_axes = theme.style(self.fig.add_axes((0.115, 0.56, 0.865, 0.415)), y="rms")
+        self.rms_axes = theme.style(self.fig.add_axes((0.115, 0.515, 0.745, 0.365)), y="rms")
         self.rms_axes.set(yscale="log", ylim=(0.03, 3000))
         self.rms_axes.tick_params(labelbottom=False)
-        self.lens_axes = theme.style(self.fig.add_axes((0.115, 0.13, 0.865, 0.375)), x=r"$\ell$", y="$p$")
+        self.lens_axes = theme.style(self.fig.add_axes((0.115, 0.12, 0.745, 0.345)), x=r"$\ell$", y="$p$")
         self.lens_axes.set(yscale="log", ylim=(LEAST / 1.6, 1.6))
         for axes in (self.rms_axes, self.lens_axes):
             axes.yaxis.set_label_coords(-0.085, 0.5)
@@ -59,6 +81,11 @@ class RealModelStreamView(View[Stream]):
         self.best = self._line(self.lens_axes, theme.INK, marker="", linewidth=theme.THIN)
         self.following = self._line(self.lens_axes, theme.THIRD, markersize=5)
         self.mark = self._line(self.rms_axes, theme.INK, marker="o", markersize=9, markerfacecolor="none")
+        self.shows = {
+            "token": (self.chosen, self.mark),
+            "best": (self.best,),
+            "following": (self.following,),
+        }
 
     def _line(self, axes, colour: str, **look):
         look = {"linewidth": theme.LINE, "marker": theme.MARKERS.get(colour, "o"), "zorder": 3} | look
@@ -80,6 +107,36 @@ class RealModelStreamView(View[Stream]):
         self.following.set_data(layers, np.maximum(data.following, LEAST))
         return self
 
+    def grips(self, data):
+        x, y = passage_places(len(data.tokens), self.size[0])[data.token]
+        return {
+            "token": Grip(x, y, (0, 0, self.size[0], LINE * MOST_LINES)),
+            "layer": self.grip(self.rms_axes, data.layer, 1500, anywhere=True, down_to=self.lens_axes),
+        }
+
+    def words(self, data):
+        places = passage_places(len(data.tokens), self.size[0])
+        width = places[1, 0] - places[0, 0]
+        colours = {data.token: theme.FIRST, 0: theme.SECOND} | {data.token: theme.FIRST}
+        for i, (token, place) in enumerate(zip(data.tokens, places, strict=True)):
+            yield Word(written(token, width), *place, colours.get(i, theme.FAINT), "on")
+        names = {0: written(data.tokens[0]), data.token: written(data.tokens[data.token])}
+        ends = {i: data.rms[-1, i] for i in names} | {-1: float(np.median(data.rms[-1]))}
+        yield from self._names(self.rms_axes, ends, names | {-1: _("all tokens")}, colours)
+        ends = {0: data.best[-1], 1: data.following[-1]}
+        ends = {i: max(end, LEAST) for i, end in ends.items() if np.isfinite(end)}
+        names = {0: _("likeliest"), 1: _("next token")}
+        yield from self._names(self.lens_axes, ends, names, {0: theme.INK, 1: theme.THIRD})
+        if (data.following < LEAST).any():
+            yield self.word(_("this or less"), self.lens_axes, 0, LEAST, theme.THIRD, up=11)
+
+    def _names(self, axes, ends, names, colours) -> Iterator[Word]:
+        """Name lines at their ends, which are given by the numbers of the names."""
+        right = axes.get_xlim()[1]
+        heights = {i: self.at(axes, right, end)[1] for i, end in ends.items()}
+        for i, y in spread_out(heights, 14).items():
+            yield Word(names[i], self.at(axes, right, 1)[0], y, colours.get(i, theme.FAINT))
+
 
 COLUMNS = 11
 
@@ -97,6 +154,8 @@ class Head:
     query_pairs: NDArray  # query_pairs, key_pairs (P,): the pairs of channels, turned
     key_pairs: NDArray
     parts: NDArray  # (P,): what each pair adds to the score
+    tokens: Sequence[str]  # the passage
+    title: str  # what the number of each head is
 
 
 class RealModelHeadsView(View[Head]):
@@ -110,9 +169,13 @@ class RealModelHeadsView(View[Head]):
     size = (680, 520)
 
     def build(self) -> None:
-        self.map_axes = self._square((0.085, 0.445, 0.435, 0.535), x="$j$", y="$i$")
+        self.map_axes = self._square((0.13, 0.44, 0.39, 0.505), x="$j$", y="$i$")
+        # Words stand where the numbers of its rows would be.
+        self.map_axes.tick_params(labelleft=False)
+        self.map_axes.yaxis.set_label_coords(-0.1, 1.01)
+        self.map_axes.yaxis.label.set_rotation(0)
         self.map = self.moving(HeatMap(self.map_axes))
-        self.heads_axes = self._square((0.615, 0.445, 0.365, 0.535), x="$h$", y=r"$\ell$")
+        self.heads_axes = self._square((0.615, 0.44, 0.365, 0.505), x="$h$", y=r"$\ell$")
         self.heads = self.moving(HeatMap(self.heads_axes))
         self.row, self.frame_of_head = (
             self.moving(axes.add_patch(Rectangle((0, 0), 1, 1, fill=False, edgecolor=theme.INK, linewidth=1.6)))
@@ -123,6 +186,7 @@ class RealModelHeadsView(View[Head]):
         self.clock_axes = self.fig.add_axes((0.02, 0.01, 0.96, 0.345))
         self.clock_axes.set_axis_off()
         self.clocks = ClockFaces(self.clock_axes, self.moving)
+        self.shows = {"query": (self.row,), "key": (self.dot,), "head": (self.frame_of_head,)}
 
     def _square(self, place, **labels):
         axes = theme.style(self.fig.add_axes(place), grid=False, **labels)
@@ -146,6 +210,26 @@ class RealModelHeadsView(View[Head]):
         self.frame_of_head.set_bounds(data.head - 0.5, data.layer - 0.5, 1, 1)
         self._clocks(data)
         return self
+
+    def grips(self, data):
+        row = self.grip(self.map_axes, -0.5, data.query, anywhere=True)
+        left, top, width, height = row.box
+        return {
+            "query": Grip(row.x, row.y, (0, top, left + width, height)),
+            "key": self.grip(self.map_axes, data.key, data.query),
+            "head": self.grip(self.heads_axes, data.head, data.layer, anywhere=True),
+        }
+
+    def words(self, data):
+        rows = self.at(self.map_axes, -0.5, np.arange(len(data.tokens)))
+        every = -(-13 // max(1, int(np.diff(rows[:2, 1])[0] + 0.05)))
+        for i, (x, y) in enumerate(rows):
+            if i == data.query or (i % every == 0 and abs(i - data.query) >= every):
+                colour = theme.QUERY if i == data.query else theme.FAINT
+                yield Word(written(data.tokens[i]), x, y, colour, "left")
+        yield self.word(written(data.tokens[data.key]), self.map_axes, data.key, -0.5, theme.KEY, "on", 10)
+        yield self.word(data.title, self.heads_axes, -0.5, -0.5, up=10)
+        yield Word(_("gold adds to the score, grey takes away"), 10, 0.64 * self.size[1] - 3)
 
     def _clocks(self, data: Head) -> None:
         pairs = np.arange(len(data.parts))
@@ -183,6 +267,8 @@ class Parts:
     # all_shares, token_shares (2,): shares of the gates after the activation that are below 0, and above 1
     all_shares: NDArray
     token_shares: NDArray
+    tokens: Sequence[str]  # the passage
+    title: str  # what is broken
 
 
 class RealModelPartsView(View[Parts]):
@@ -195,7 +281,7 @@ class RealModelPartsView(View[Parts]):
     size = (680, 460)
 
     def build(self) -> None:
-        self.loss_axes = theme.style(self.fig.add_axes((0.095, 0.60, 0.82, 0.375)), x="$t$", y=r"$-\ln p$")
+        self.loss_axes = theme.style(self.fig.add_axes((0.095, 0.615, 0.82, 0.315)), x="$t$", y=r"$-\ln p$")
         self.gate_axes = theme.style(self.fig.add_axes((0.095, 0.13, 0.82, 0.32)), x="$g$", y="%")
         self.gate_axes.set(xlim=(-6.05, 6.05), ylim=(0, 16))
         self.silu_axes = theme.style(self.gate_axes.twinx(), grid=False, y=r"$\mathrm{SiLU}(g)$")
@@ -209,6 +295,9 @@ class RealModelPartsView(View[Parts]):
         (curve,) = self.silu_axes.plot(gates, silu(gates), color=theme.THIRD, linewidth=theme.LINE, linestyle="--")
         for line in (curve, self.silu_axes.axhline(0, color=theme.THIRD, linewidth=0.6, linestyle=":")):
             self.moving(line)
+        # Words stand where the numbers of the tokens would be.
+        self.loss_axes.tick_params(labelbottom=False)
+        self.loss_axes.xaxis.set_label_coords(1.02, 0.03)
         self.loss_axes.xaxis.set_major_locator(MaxNLocator(10, integer=True, min_n_ticks=1))
         for axes in (self.loss_axes, self.gate_axes):
             axes.yaxis.set_label_coords(-0.065, 0.5)
@@ -223,6 +312,7 @@ class RealModelPartsView(View[Parts]):
             )
             for colour in (theme.SECOND, theme.FIRST)
         )
+        self.shows = {"trained": (self.trained,), "broken": (self.broken,)}
         self.all_gates = self.moving(self.gate_axes.stairs([0.0], [0.0, 1.0], fill=True, color=theme.FAINT, alpha=0.6))
         self.token_gates = self.moving(self.gate_axes.stairs([0.0], [0.0, 1.0], color=theme.FIRST, linewidth=1.5))
 
@@ -238,3 +328,28 @@ class RealModelPartsView(View[Parts]):
         largest = 100 * max(float(data.all_gates.max()), float(data.token_gates.max()))
         self.limits(self.gate_axes, y=(0, 8 * np.ceil(1.05 * largest / 8)))
         return self
+
+    def grips(self, data):
+        return {"token": self.grip(self.loss_axes, data.token, 0.85 * self.loss_axes.get_ylim()[1], anywhere=True)}
+
+    def words(self, data):
+        (left, right), top = self.loss_axes.get_xlim(), self.loss_axes.get_ylim()[1]
+        yield self.word(_("as trained"), self.loss_axes, left, top, theme.FIRST, up=10)
+        yield self.word(data.title, self.loss_axes, left + 0.18 * (right - left), top, theme.SECOND, up=10)
+        yield from self._tokens(data)
+        top = self.gate_axes.get_ylim()[1]
+        yield self.word(_("gates of all tokens"), self.gate_axes, -6, top, theme.FAINT, up=-8)
+        yield self.word(written(data.tokens[data.token]), self.gate_axes, -6, top, theme.FIRST, up=-24)
+
+    def _tokens(self, data: Parts) -> Iterator[Word]:
+        """Write as many tokens below the axis as there is room for in two lines, the chosen one first."""
+        filled: list[list[tuple[float, float]]] = [[], []]
+        for i in (data.token, *(i for i in range(1, len(data.tokens)) if i != data.token)):
+            text = written(data.tokens[i])
+            (x, y), half = self.at(self.loss_axes, i, self.loss_axes.get_ylim()[0]), (LETTER * len(text) + 8) / 2
+            for line, taken in enumerate(filled):
+                if all(x + half <= low or high <= x - half for low, high in taken):
+                    taken.append((x - half, x + half))
+                    colour = theme.FIRST if i == data.token else theme.FAINT
+                    yield Word(text, x, y + 13 + 15 * line, colour, "on")
+                    break

@@ -7,6 +7,7 @@ import numpy as np
 from transformer_parts.draw import theme
 from transformer_parts.draw.real_model import Head, RealModelHeadsView
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.explore.real_model.reading import PassagePanel
 from transformer_parts.language import _
@@ -34,7 +35,15 @@ class RealModelHeads(PassagePanel[Head]):
     )
     play = "layer"
     play_interval = 250
+    primary = ("layer", "head", "query", "key", "shown")
     tokens = MappingProxyType({"query": 0, "key": 0})
+    handles = MappingProxyType(
+        {
+            "query": Handle(_("row of the query"), ("query",), "y"),
+            "key": Handle(_("key in the query's row"), ("key",), "x"),
+            "head": Handle(_("head of the model"), ("layer", "head")),
+        }
+    )
 
     def make_controls(self):
         last, sizes = len(self.passage) - 1, self.passage.settings
@@ -80,7 +89,18 @@ class RealModelHeads(PassagePanel[Head]):
             query_pairs=pairs[0],
             key_pairs=pairs[1],
             parts=(pairs[0].conj() * pairs[1]).real / len(q) ** 0.5,
+            tokens=passage.token_texts,
+            title=next(title for title in (SINK, ENTROPY, OF_QUERY) if title == shown),
         )
+
+    def track(self, handle):
+        view, sizes, tokens = self.view, self.passage.settings, np.arange(len(self.passage))
+        if handle == "head":
+            return view.at(view.heads_axes, np.arange(sizes["n_heads"]), np.arange(sizes["n_layers"])[:, None])
+        if handle == "query":
+            return view.at(view.map_axes, -0.5, tokens)
+        # A later key takes its query along.
+        return view.at(view.map_axes, tokens, np.maximum(tokens, self.state["query"]))
 
     @property
     def _entropies(self) -> np.ndarray:
@@ -100,14 +120,20 @@ class RealModelHeads(PassagePanel[Head]):
         entropy = number(self._entropies[data.layer, data.head, i], 3)
         strongest = int(row.argmax())
         return [
-            Row(_("query"), self.token(i), theme.QUERY),
-            Row(_("key (of kv head {head})", head=data.head // grouped), self.token(j), theme.KEY),
+            Row(_("query"), self.token(i), theme.QUERY, mark="query"),
+            Row(_("key (of kv head {head})", head=data.head // grouped), self.token(j), theme.KEY, mark="key"),
             Row(_("their score, the sum of the clocks"), number(data.parts.sum(), 3), theme.THIRD),
             Row(
-                _("the clock that adds most, and what it adds"), f"{data.parts.argmax()}, {number(data.parts.max(), 3)}"
+                _("the clock that adds most, and what it adds"),
+                f"{data.parts.argmax()}, {number(data.parts.max(), 3)}",
+                minor=True,
             ),
             Row(_("attention weight of this key"), number(row[j], 3)),
-            Row(_("the query looks most at"), f"{self.token(strongest)}, {number(row[strongest], 3)}"),
-            Row(_("its entropy, of at most ln(i + 1)"), f"{entropy}, {number(np.log(i + 1), 3)}"),
-            Row(_("the head's weight on token 0, mean of later queries"), number(data.weights[1:, 0].mean(), 3)),
+            Row(_("the query looks most at"), f"{self.token(strongest)}, {number(row[strongest], 3)}", minor=True),
+            Row(_("its entropy, of at most ln(i + 1)"), f"{entropy}, {number(np.log(i + 1), 3)}", minor=True),
+            Row(
+                _("the head's weight on token 0, mean of later queries"),
+                number(data.weights[1:, 0].mean(), 3),
+                minor=True,
+            ),
         ]

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from transformer_parts.draw import theme
 from transformer_parts.draw.real_model import Parts, RealModelPartsView
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.explore.real_model.reading import PassagePanel
 from transformer_parts.language import _
@@ -38,6 +39,7 @@ class RealModelParts(PassagePanel[Parts]):
         }
     )
     tokens = MappingProxyType({"token": 1})
+    handles = MappingProxyType({"token": Handle(_("token of the passage"), ("token",), "x")})
 
     def make_controls(self):
         last = len(self.passage) - 1
@@ -62,21 +64,23 @@ class RealModelParts(PassagePanel[Parts]):
             token_gates=counts[token] / counts[token].sum(),
             all_shares=self.passage.gate_shares[layer].mean(axis=0),
             token_shares=self.passage.gate_shares[layer, token],
+            tokens=self.passage.token_texts,
+            title=_BROKEN[_BROKEN.index(part)],
         )
 
     def rows(self, data):
         t, trained, broken = data.token, data.trained.mean(), data.broken.mean()
         return [
-            Row(_("mean loss as trained, in nats a token"), number(trained, 3), theme.FIRST),
-            Row(_("with the part broken"), number(broken, 3), theme.SECOND),
+            Row(_("mean loss as trained, in nats a token"), number(trained, 3), theme.FIRST, mark="trained"),
+            Row(_("with the part broken"), number(broken, 3), theme.SECOND, mark="broken"),
             Row(_("what it costs"), number(broken - trained, 3)),
-            Row(_("token t"), self.token(t)),
+            Row(_("token t"), self.token(t), minor=True),
             Row(
                 _("its loss as trained, and broken"),
                 f"{number(data.trained[t - 1], 3)}, {number(data.broken[t - 1], 3)}",
             ),
-            Row(_("the layer's gates below 0, and above 1"), _shares(data.all_shares), theme.FAINT),
-            Row(_("those of token t"), _shares(data.token_shares), theme.FIRST),
+            Row(_("the layer's gates below 0, and above 1"), _shares(data.all_shares), theme.FAINT, minor=True),
+            Row(_("those of token t"), _shares(data.token_shares), theme.FIRST, minor=True),
         ]
 
 
