@@ -95,7 +95,7 @@ class RealModelHeadsView(View[Head]):
         return {
             "query": Grip(row.x, row.y, (0, top, left + width, height)),
             "key": self.grip(self.map_axes, data.key, data.query),
-            "head": self.grip(self.heads_axes, data.head, data.layer, anywhere=True),
+            "one": self.grip(self.heads_axes, data.head, data.layer, anywhere=True),
         }
 
     def words(self, data):

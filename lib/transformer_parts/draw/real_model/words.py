@@ -5,8 +5,8 @@ from numpy.typing import NDArray
 
 #: Width of a letter of a word over a picture, about, and height of a line of words, in CSS pixels.
 LETTER, LINE = 7.6, 17
-#: Tokens in a line of a passage, and its most lines.
-A_LINE, MOST_LINES = 12, 3
+#: Fewest tokens in a line of a passage, and its most lines.
+A_LINE, MOST_LINES = 7, 3
 
 
 def passage_places(count: int, width: float) -> NDArray:

@@ -11,7 +11,7 @@ from transformer_parts.explore import controls
 from transformer_parts.explore.budget.tally import divisors, offer
 from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.readout import Row
+from transformer_parts.explore.readout import Row, Term
 from transformer_parts.language import _
 from transformer_parts.maths import budget
 from transformer_parts.models.configs import PUBLISHED
@@ -40,6 +40,19 @@ class BudgetCost(Panel[Cost]):
         }
     )
     primary = ("context", "n_kv_heads", "sequences", "model")
+    guide = MappingProxyType(
+        {
+            _("Llama 3 8B, 8192 tokens"): _(
+                "The cache is small beside the weights here. Drag the line to where they are equal."
+            ),
+            _("the same, G = H"): _(
+                "Each token needs four times the cache, so that the crossing comes at a shorter context."
+            ),
+            _("Llama 3 70B, 64 × 32768"): _(
+                "Many sequences at once: their caches weigh several times as much as the weights."
+            ),
+        }
+    )
     handles = MappingProxyType({"context": Handle(_("line of the context"), ("context",), "x")})
     powers = tuple(2**i for i in range(21))
 
@@ -85,6 +98,13 @@ class BudgetCost(Panel[Cost]):
             full_parameters=budget.count(full).total,
             token_cache=cache(config, 1),
         )
+
+    def formula(self, data):
+        return [
+            Term(_("cache"), theme.THIRD, "cache"),
+            Term(_(" = {bytes:,} bytes × {tokens:,} = ", bytes=data.token_cache, tokens=data.context)),
+            Term(_gigabytes(data.context_cache), theme.THIRD, "cache"),
+        ]
 
     def rows(self, data):
         return [

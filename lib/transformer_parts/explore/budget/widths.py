@@ -8,7 +8,7 @@ from transformer_parts.draw.budget import BudgetWidthsView, Layer, Widths
 from transformer_parts.explore import controls
 from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.readout import Row, number
+from transformer_parts.explore.readout import Row, Term, number
 from transformer_parts.language import _
 from transformer_parts.maths import budget
 from transformer_parts.maths.budget import FFN_MATRICES
@@ -37,6 +37,17 @@ class BudgetWidths(Panel[Widths]):
     )
 
     primary = ("plain", "multiplier", "multiple_of", "d_model")
+    guide = MappingProxyType(
+        {
+            _("By hand: d = 8, d_ff = 24"): _(
+                "The same area in another shape: three matrices of width 16 hold as much as two of width 24."
+            ),
+            "Llama 2 7B": _("The rule rounds up to a multiple of 256: hardly more than the dashed frame."),
+            "Llama 3 8B": _(
+                "Most of what lies beyond the frame comes from the multiplier 1.3, little from the rounding."
+            ),
+        }
+    )
     handles = MappingProxyType(
         {
             "plain": Handle(_("edge of the plain layer"), ("plain",), "x"),
@@ -79,6 +90,14 @@ class BudgetWidths(Panel[Widths]):
             multiplier=multiplier,
             multiple_of=multiple_of,
         )
+
+    def formula(self, data):
+        rule = data.layers[-1]
+        return [
+            Term(f"3 · d · {rule.width}", theme.SECOND, "rule"),
+            Term(f" = {number(rule.match.ratio, 4)} × "),
+            Term(f"2 · d · {data.d_ff}", theme.FIRST, "plain"),
+        ]
 
     def rows(self, data):
         plain, same, equal, by_rule = data.layers

@@ -36,6 +36,17 @@ class DecoderCausality(Panel[Moved]):
     play = "token"
     play_interval = 500
     primary = ("token", "layer", "n_layers", "sees")
+    guide = MappingProxyType(
+        {
+            _("One layer"): _(
+                "Which columns move? The changed token and those after it; all before it stay, in every bit."
+            ),
+            _("A stack of four"): _("It is so at any depth. Click another token to change that one."),
+            _("No mask"): _("Without a mask a change reaches the tokens before it: the red frames."),
+            _("One diagonal too far"): _("Each layer carries the change one position further back."),
+            _("Wrong way round"): _("Tokens before the changed one move, and none after it: the mask is transposed."),
+        }
+    )
     handles = MappingProxyType(
         {
             "token": Handle(_("token that is changed"), ("token",), "x"),

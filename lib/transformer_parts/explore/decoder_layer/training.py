@@ -66,6 +66,16 @@ class DecoderTraining(Panel[Losses]):
     play = "step"
     play_interval = 250
     primary = ("variant", "step")
+    guide = MappingProxyType(
+        {
+            _("No mask"): _(
+                "In training a token can look at the next one: the triangles fall. The squares show it without that."
+            ),
+            _("Targets not shifted"): _(
+                "It learns to repeat its input, not to predict: the triangles fall and the squares rise."
+            ),
+        }
+    )
     handles = MappingProxyType({"step": Handle(_("line of the training step"), ("step",), "x")})
 
     def __init__(self, *, language: str | None = None):

@@ -42,6 +42,16 @@ class LongContextLoss(Panel[LossByPosition]):
     )
 
     primary = ("method", "beside", "relative")
+    guide = MappingProxyType(
+        {
+            _("What goes wrong"): _(
+                "Some way beyond the configured length the loss as trained rises; after a restart it does not."
+            ),
+            _("Worth it?"): _(
+                "Below 0 YaRN is better than forgetting: clearly so only in the first block beyond 8,192."
+            ),
+        }
+    )
     handles = MappingProxyType({"method": Handle(_("end of the method's line"), ("method",), "y")})
 
     def make_controls(self):

@@ -37,11 +37,21 @@ class RealModelHeads(PassagePanel[Head]):
     play_interval = 250
     primary = ("layer", "head", "query", "key", "shown")
     tokens = MappingProxyType({"query": 0, "key": 0})
+    guide = MappingProxyType(
+        {
+            _("The attention sink"): _("This head puts most of its weight on token 0, whatever the query."),
+            _("Before there is a sink"): _("In layer 0 token 0 gets little weight."),
+            _("The previous token"): _(
+                "The dark cells lie beside the diagonal: each query looks at the token before it."
+            ),
+            _("The same words before"): _("“harbour” came after the first “old”: the second “old” looks there."),
+        }
+    )
     handles = MappingProxyType(
         {
             "query": Handle(_("row of the query"), ("query",), "y"),
             "key": Handle(_("key in the query's row"), ("key",), "x"),
-            "head": Handle(_("head of the model"), ("layer", "head")),
+            "one": Handle(_("head of the model"), ("layer", "head")),
         }
     )
 
@@ -95,7 +105,7 @@ class RealModelHeads(PassagePanel[Head]):
 
     def track(self, handle):
         view, sizes, tokens = self.view, self.passage.settings, np.arange(len(self.passage))
-        if handle == "head":
+        if handle == "one":
             return view.at(view.heads_axes, np.arange(sizes["n_heads"]), np.arange(sizes["n_layers"])[:, None])
         if handle == "query":
             return view.at(view.map_axes, -0.5, tokens)

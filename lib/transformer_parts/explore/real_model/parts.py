@@ -39,6 +39,11 @@ class RealModelParts(PassagePanel[Parts]):
         }
     )
     tokens = MappingProxyType({"token": 1})
+    guide = MappingProxyType(
+        {
+            _("No RoPE"): _("The second “harbour” was likely; without positions it is not."),
+        }
+    )
     handles = MappingProxyType({"token": Handle(_("token of the passage"), ("token",), "x")})
 
     def make_controls(self):

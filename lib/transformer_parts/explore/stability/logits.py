@@ -38,6 +38,16 @@ class LogitGrowth(Panel[Growth]):
         }
     )
     primary = ("factor", "gain", "dtype")
+    guide = MappingProxyType(
+        {
+            _("At initialisation"): _(
+                "Both heads look alike. Predict what c = 10 does to each of them, then drag the line."
+            ),
+            _("Grown by 10"): _("Without QK-norm each query has settled on one key; with it nothing has changed."),
+            _("float16 overflows"): _("Rows with an infinity have no softmax; attention was one-hot long before."),
+            _("QK-norm, gain 3"): _("The gain γ can sharpen attention again, as far as its bound allows."),
+        }
+    )
     handles = MappingProxyType({"factor": Handle(_("line of the factor c"), ("factor",), "x")})
 
     def make_controls(self):

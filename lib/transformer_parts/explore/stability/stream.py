@@ -53,6 +53,13 @@ class StreamDepth(Panel[Depth]):
     play = "depth"
     play_interval = 200
     primary = ("depth", "scheme", "std")
+    guide = MappingProxyType(
+        {
+            _("12 layers, like GPT-2 small"): _(
+                "Drag the last point: the red end moves with the depth, the blue end hardly does."
+            ),
+        }
+    )
     handles = MappingProxyType({"depth": Handle(_("last layer"), ("depth",), "x")})
 
     def make_controls(self):
