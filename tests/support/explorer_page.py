@@ -187,8 +187,8 @@ class ExplorerOnPage:
         return digest(drawn(self.twin.shots, self.twin.shots.shot(self.twin.compute(**self.twin.state))))
 
     def twin_numbers(self) -> list[str]:
-        """Return the values in the twin's table."""
-        return [row.value for row in self.twin.rows(self.twin.compute(**self.twin.state))]
+        """Return the values in the twin's table, with plain spaces: a token may be another one."""
+        return [row.value.replace("\xa0", " ") for row in self.twin.rows(self.twin.compute(**self.twin.state))]
 
     def moving_control(self) -> str:
         """Return a slider whose ends differ in picture and numbers: the one that plays, or that with most steps."""
