@@ -20,14 +20,14 @@ every_panel = pytest.mark.parametrize("kind", PANELS, ids=lambda kind: kind.__na
 
 
 def settings(panel: Panel) -> dict[str, dict]:
-    """Return the first state of a panel and those of its presets."""
-    return {"start": panel.initial} | {label: panel.initial | dict(preset) for label, preset in panel.presets.items()}
+    """Return what differs from the first state there and at the presets of a panel."""
+    return {"start": {}} | {label: dict(preset) for label, preset in panel.presets.items()}
 
 
-def shown(panel: Panel, **changes):
-    """Bring a panel to a state; return the grips and the words that lie over its picture then."""
-    panel.put(panel.initial)
-    panel.put(changes)
+def shown(panel: Panel, *moves: dict):
+    """Make moves from the first state; return the grips and the words that lie over its picture then."""
+    for values in (panel.initial, *moves):
+        panel.put(values)
     data = panel.compute(**panel.state)
     view = panel.view.update(data)
     return view.grips(data), list(view.words(data))
@@ -49,7 +49,7 @@ def test_grips_stand_in_the_picture_and_every_handle_has_one_somewhere(kind):
     width, height = panel.view.size
     found = set()
     for label, state in settings(panel).items():
-        grips, _words = shown(panel, **state)
+        grips, _words = shown(panel, state)
         assert set(grips) <= set(panel.handles), label
         for name, grip in grips.items():
             assert isinstance(grip, Grip), name
@@ -69,11 +69,11 @@ def test_a_grip_moves_with_its_control(kind):
             continue
         places, keys = [], []
         for state in settings(panel).values():
-            shown(panel, **state)
+            shown(panel, state)
             joint = Joint(panel.controls, names)
             for key in _some(joint.keys):
                 try:
-                    grips, _words = shown(panel, **state | joint.values(key))
+                    grips, _words = shown(panel, state, joint.values(key))
                 except ValueError:
                     continue
                 if name in grips and np.isfinite(grips[name][:2]).all():
@@ -110,7 +110,7 @@ def test_a_track_has_the_place_of_every_value(kind, rng):
             key = joint.key(at)
             if len(names) > 1:
                 assert key == number, "steps of one are wanted of controls that move together"
-            grips, _words = shown(panel, **joint.values(key))
+            grips, _words = shown(panel, joint.values(key))
             if name in grips:
                 assert np.allclose(track[number], grips[name][:2], atol=0.6), (name, at)
 
@@ -129,7 +129,7 @@ def test_words_lie_in_the_picture_and_not_over_one_another(kind):
     panel = kind()
     width, height = panel.view.size
     for label, state in settings(panel).items():
-        _grips, words = shown(panel, **state)
+        _grips, words = shown(panel, state)
         boxes = [extent(word) for word in words]
         for word, (left, top, right, bottom) in zip(words, boxes, strict=True):
             inside = left >= -2 and right <= width + 2 and top >= -2 and bottom <= height + 2

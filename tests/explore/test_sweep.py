@@ -246,7 +246,7 @@ def test_single_moves_give_what_a_new_panel_computes(panel, in_full, sample, mon
 def undrawn(kind: type[Panel], monkeypatch) -> Panel:
     """Return a new panel, its picture left out."""
     with monkeypatch.context() as patch:
-        patch.setattr(kind, "make_view", lambda self: SimpleNamespace(size=(1, 1), frame=lambda data: b""))
+        patch.setattr(kind, "make_view", lambda self: SimpleNamespace(size=(1, 1), shows={}, frame=lambda data: b""))
         return kind()
 
 
