@@ -1,5 +1,7 @@
 """What lies over a picture as parts of the page: grips for a hand, and words, which pictures themselves do not hold."""
 
+from collections.abc import Mapping
+from math import inf
 from typing import NamedTuple
 
 from transformer_parts.draw import theme
@@ -28,3 +30,22 @@ class Word(NamedTuple):
     y: float
     colour: str = theme.INK
     side: str = "right"
+
+
+def spread_out(heights: Mapping[str, float], gap: float) -> dict[str, float]:
+    """Return the heights of words, each at least `gap` below the one before and near to where it was.
+
+    Examples
+    --------
+    >>> spread_out({"low": 50.0, "high": 40.0, "far": 90.0}, 14)
+    {'high': 40.0, 'low': 54.0, 'far': 90.0}
+    """
+    names = sorted(heights, key=heights.get)
+    places = [heights[name] for name in names]
+    for i in range(1, len(places)):
+        places[i] = max(places[i], places[i - 1] + gap)
+    # What was pushed down goes up again by half, as far as the words above leave room.
+    for i in range(len(places)):
+        up = (places[i] - heights[names[i]]) / 2
+        places[i] = max(places[i] - up, places[i - 1] + gap if i else -inf)
+    return dict(zip(names, places, strict=True))

@@ -95,14 +95,26 @@ class View(ABC, Generic[Data]):
         places = axes.transData.transform(points.reshape(-1, 2)) * (CSS_DPI / self.fig.dpi)
         return (places * [1, -1] + [0, self.size[1]]).reshape(points.shape)
 
-    def grip(self, axes: Axes, x: float, y: float, *, anywhere: bool = False) -> Grip:
-        """Return a grip at a point of axes; a hand that comes down `anywhere` in the axes takes it, too."""
+    def grip(self, axes: Axes, x: float, y: float, *, anywhere: bool = False, down_to: Axes | None = None) -> Grip:
+        """Return a grip at a point of axes; a hand that comes down `anywhere` in the axes takes it, too.
+
+        With `down_to`, what lies from these axes down to the end of others takes it as well.
+        """
         box = ()
         if anywhere:
             (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
             corners = self.at(axes, [left, right], [top, bottom])
+            if down_to is not None:
+                corners[1, 1] = self.at(down_to, down_to.get_xlim()[0], down_to.get_ylim()[0])[1]
             box = (*corners.min(axis=0), *np.ptp(corners, axis=0))
         return Grip(*self.at(axes, x, y), tuple(map(round, map(float, box))))
+
+    def word(
+        self, text: str, axes: Axes, x: float, y: float, colour: str = theme.INK, side: str = "right", up: float = 0
+    ) -> Word:
+        """Return a word at a point of axes, moved `up` by CSS pixels."""
+        across, down = self.at(axes, x, y)
+        return Word(text, across, down - up, colour, side)
 
     def redraw_background(self) -> None:
         """Have the next frame redraw its background, after a change to anything that does not move."""
