@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import Envelope
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 from transformer_parts.maths.context_extension import AngleCoverage
 
 
@@ -58,6 +59,7 @@ class ExtensionFrequenciesView(View[Frequencies]):
         self.seen = self._line(self.turn_axes, color=theme.INK, linewidth=theme.THIN, marker=".", markersize=3.5)
         self.reached = self._dots(self.turn_axes, theme.FIRST, 4.5)
         self.reached_beyond = self._dots(self.turn_axes, theme.SECOND, 4.5)
+        self.shows = {"beyond": (self.ratios_beyond, self.reached_beyond), "ratio": (self.ratios, self.ratios_beyond)}
 
     def _line(self, axes, **look):
         (line,) = axes.plot([], [], **look)
@@ -72,7 +74,8 @@ class ExtensionFrequenciesView(View[Frequencies]):
         ends = pair_limits(len(pairs))
         lowest = min(1 / data.factor, float(coverage.ratio.min()))
         self.limits(self.ratio_axes, x=ends, y=(2.0 ** (-3.4 if lowest >= 1 / 8 else -6.6), 2**0.35))
-        turns = np.concatenate([coverage.seen, coverage.reached]) / (2 * np.pi)
+        # Room for lengths about the trained one, so that the scale keeps still while the length is dragged.
+        turns = np.concatenate([coverage.seen / 8, 64 * coverage.seen, coverage.reached]) / (2 * np.pi)
         decades = np.floor(np.log10(turns.min())), np.ceil(np.log10(turns.max()))
         self.limits(self.turn_axes, x=ends, y=(10.0 ** min(decades[0], -1), 10.0 ** max(decades[1], 1)))
 
@@ -89,6 +92,26 @@ class ExtensionFrequenciesView(View[Frequencies]):
         ):
             dots.set_data(pairs[which], values[which])
         return self
+
+    def grips(self, data):
+        return {"length": self.grip(self.turn_axes, 0, data.coverage.reached[0] / (2 * np.pi), anywhere=True)}
+
+    def words(self, data):
+        left, right = self.turn_axes.get_xlim()
+        yield self.word(_("slowed s times"), self.ratio_axes, left, 1 / data.factor, theme.FAINT, up=9)
+        yield self.word(_("one turn"), self.turn_axes, left, 1, up=-9)
+        top = self.turn_axes.get_ylim()[1]
+        for i, (text, colour) in enumerate(
+            (
+                (_("black: turns in training"), theme.INK),
+                (_("blue: turns at the length l"), theme.FIRST),
+                (_("red: angles never seen"), theme.SECOND),
+            )
+        ):
+            yield self.word(text, self.turn_axes, right, top, colour, "left", up=-10 - 17 * i)
+        if not data.coverage.complete.all():
+            text = _("grey: no whole turn in training")
+            yield self.word(text, self.ratio_axes, right, self.ratio_axes.get_ylim()[1], theme.FAINT, "left", up=-4)
 
 
 def pair_limits(pairs: int) -> tuple[float, float]:
@@ -162,6 +185,10 @@ class ExtensionScoresView(View[Attention]):
         self.entropy_before = self._line(self.entropy_axes, color=theme.INK, linewidth=theme.LINE)
         self.entropy_bare = self._line(self.entropy_axes, color=theme.FIRST, linewidth=theme.LINE, linestyle="--")
         self.entropy_after = self._line(self.entropy_axes, color=theme.FIRST, linewidth=theme.LINE)
+        self.shows = {
+            "before": (self.score_before, self.entropy_before), "bare": (self.entropy_bare,),
+            "after": (self.score_after, self.entropy_after),
+        }  # fmt: skip
 
     def _line(self, axes, **look):
         (line,) = axes.plot([], [], **look)
@@ -195,6 +222,28 @@ class ExtensionScoresView(View[Attention]):
         ):
             line.set_data(distances, entropy)
         return self
+
+    def grips(self, data):
+        if data.trained_length > self.entropy_axes.get_xlim()[1]:
+            return {}
+        return {"factor": self.grip(self.entropy_axes, data.trained_length, 0, anywhere=True)}
+
+    def words(self, data):
+        left, right = self.entropy_axes.get_xlim()
+        for i, (text, colour) in enumerate(
+            (
+                (_("dotted: equal weights"), theme.INK),
+                (_("dashed: without the attention factor"), theme.FIRST),
+                (_("blue: extended"), theme.FIRST),
+                (_("black: as trained"), theme.INK),
+            )
+        ):
+            yield self.word(text, self.entropy_axes, right, 0, colour, "left", up=12 + 17 * i)
+        if data.trained_length < 0.7 * right:
+            text = _("grey: beyond training")
+            yield self.word(text, self.score_axes, right, self.score_axes.get_ylim()[1], theme.FAINT, "left", up=-6)
+        yield self.word(_("score"), self.score_axes, left, self.score_axes.get_ylim()[1], up=-6)
+        yield self.word(_("entropy"), self.entropy_axes, left, self.entropy_axes.get_ylim()[1], up=-6)
 
 
 def _heights(parts: list[NDArray]) -> tuple[float, float]:
@@ -267,6 +316,7 @@ class PositionPrecisionView(View[Precision]):
                 [], [], color=colour, linestyle="", marker=theme.MARKERS[colour], markersize=size
             )
             self.errors[name] = self.moving(dots)
+        self.shows = {"steps": (self.steps,)} | {name: (dots,) for name, dots in self.errors.items()}
 
     def update(self, data: Precision) -> Self:
         self.steps.set_data(data.steps, data.rounded_steps)
@@ -278,3 +328,18 @@ class PositionPrecisionView(View[Precision]):
             dots.set_data(pairs[shown], data.errors[name][shown])
         self.no_error.set_visible(not any(errors.any() for errors in data.errors.values()))
         return self
+
+    def words(self, data):
+        yield self.word(_("what position m + k becomes"), self.step_axes, -16.7, 20, theme.FIRST, up=-8)
+        yield self.word(_("grey: exact"), self.step_axes, -16.7, 20, theme.FAINT, up=-26)
+        left, right = self.error_axes.get_xlim()
+        yield self.word(_("half a turn"), self.error_axes, right - 0.05 * (right - left), np.pi, side="left", up=9)
+        for i, (text, colour) in enumerate(
+            (
+                (_("positions rounded"), theme.FIRST),
+                (_("frequencies rounded"), theme.SECOND),
+                (_("angles rounded"), theme.THIRD),
+            )
+        ):
+            place = left + 0.27 * i * (right - left)
+            yield self.word(text, self.error_axes, place, self.error_axes.get_ylim()[1], colour, up=10)
