@@ -296,7 +296,7 @@ class DeadUnitsView(View[Units]):
         yield self.word(_("slope"), self.slope_axes, 0.15, 3, up=12)
         for i, (text, (colour, _dash)) in enumerate(zip((_("ReLU"), _("SiLU"), _("GELU")), _DASHES, strict=True)):
             yield self.word(text, self.slope_axes, 0.7 + 0.1 * i, 3, colour, up=12)
-        yield self.word(_("units, the most active first"), self.slope_axes, 0.5, _SMALLEST_SLOPE / 2, side="on", up=-30)
+        yield self.word(_("units, highest z first"), self.slope_axes, 0.5, _SMALLEST_SLOPE / 2, side="on", up=-30)
         left, right = self.count_axes.get_xlim()
         yield self.word(_("share of dead units"), self.count_axes, left + 0.2, 1.08, up=12)
         if data.expected is not None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import Envelope
+from transformer_parts.draw.overlay import Word, spread_out
 from transformer_parts.draw.view import View
 from transformer_parts.language import _
 from transformer_parts.maths.context_extension import AngleCoverage
@@ -230,15 +231,17 @@ class ExtensionScoresView(View[Attention]):
 
     def words(self, data):
         left, right = self.entropy_axes.get_xlim()
-        for i, (text, colour) in enumerate(
-            (
-                (_("dotted: equal weights"), theme.INK),
-                (_("dashed: without the attention factor"), theme.FIRST),
-                (_("blue: extended"), theme.FIRST),
-                (_("black: as trained"), theme.INK),
-            )
-        ):
-            yield self.word(text, self.entropy_axes, right, 0, colour, "left", up=12 + 17 * i)
+        names = {
+            _("equal weights"): (data.uniform, theme.INK),
+            _("as trained"): (data.entropy_before, theme.INK),
+            _("without the attention factor"): (data.entropy_bare, theme.FIRST),
+            _("extended"): (data.entropy_after, theme.FIRST),
+        }
+        ends = {
+            name: float(self.at(self.entropy_axes, right, line[-1])[1]) - 8 for name, (line, _look) in names.items()
+        }
+        for name, height in spread_out(ends, 15).items():
+            yield Word(name, self.at(self.entropy_axes, right, 0)[0], height, names[name][1], "left")
         if data.trained_length < 0.7 * right:
             text = _("grey: beyond training")
             yield self.word(text, self.score_axes, right, self.score_axes.get_ylim()[1], theme.FAINT, "left", up=-6)
