@@ -12,6 +12,7 @@ import pkgutil
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import nbformat
 import numpy as np
@@ -62,6 +63,7 @@ class NoPicture:
     """A view that draws nothing: tables come from the data."""
 
     size = (1, 1)
+    shows: Mapping[str, tuple] = MappingProxyType({})
 
     def frame(self, data: object) -> bytes:
         return b""
