@@ -76,7 +76,7 @@ class ExtensionFrequenciesView(View[Frequencies]):
         lowest = min(1 / data.factor, float(coverage.ratio.min()))
         self.limits(self.ratio_axes, x=ends, y=(2.0 ** (-3.4 if lowest >= 1 / 8 else -6.6), 2**0.35))
         # Room for lengths about the trained one, so that the scale keeps still while the length is dragged.
-        turns = np.concatenate([coverage.seen, 8 * coverage.seen, coverage.reached]) / (2 * np.pi)
+        turns = np.concatenate([coverage.seen, 64 * coverage.seen, coverage.reached]) / (2 * np.pi)
         decades = np.floor(np.log10(turns.min())), np.ceil(np.log10(turns.max()))
         self.limits(self.turn_axes, x=ends, y=(10.0 ** min(decades[0], -1), 10.0 ** max(decades[1], 1)))
 

@@ -101,7 +101,7 @@ class ExtensionFrequencies(Panel[Frequencies]):
         return [
             Row(_("pairs with a whole turn within L"), _("{n} of {all}", n=pairs - slow, all=pairs), minor=True),
             Row(
-                _("of the other {slow}, beyond their trained angle at l", slow=slow),
+                _("of the other {slow}, beyond their trained angle at l = {length:,}", slow=slow, length=data.length),
                 f"{coverage.beyond.sum()}",
                 theme.SECOND,
                 mark="beyond",
