@@ -89,10 +89,8 @@ class ActivationCurvesView(View[Curves]):
             for axes in (self.value_axes, self.slope_axes, self.difference_axes)
         ]
         names = ("relu", "gelu", "swish", "sigmoid")
-        self.shows = {
-            name: (self.value_lines[i], self.value_marks[i], self.slope_lines[i], self.slope_marks[i])
-            for i, name in enumerate(names)
-        }
+        curves = zip(self.value_lines, self.value_marks, self.slope_lines, self.slope_marks, strict=True)
+        self.shows = dict(zip(names, curves, strict=True))
         self.shows |= {"difference": (self.difference_mark,), "furthest": (self.furthest_mark,)}
         self.value_axes.legend(
             handles=[

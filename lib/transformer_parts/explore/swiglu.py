@@ -76,18 +76,14 @@ class GatedChannels(Panel[Channels]):
         return GatedChannelsView()
 
     def formula(self, data):
-        gate, up, product = (number(values[0], 4) for values in (data.steps.gate, data.steps.up, data.steps.hidden))
-        return [
-            Term("f(g₁)", GATE, "gate"),
-            Term(" · "),
-            Term("u₁", CONTENT, "content"),
-            Term(" = "),
-            Term(gate, GATE, "gate"),
-            Term(" · "),
-            Term(up, CONTENT, "content"),
-            Term(" = "),
-            Term(product, PRODUCT, "product"),
-        ]
+        looks = (
+            ("gate", GATE, data.steps.gate),
+            ("content", CONTENT, data.steps.up),
+            ("product", PRODUCT, data.output),
+        )
+        gate, content, product = (Term(number(values[0], 4), colour, mark) for mark, colour, values in looks)
+        symbols = [Term("f(g₁)", GATE, "gate"), Term(" · "), Term("u₁", CONTENT, "content")]
+        return [*symbols, Term(" = "), gate, Term(" · "), content, Term(" = "), product]
 
     def compute(self, *, member, x1, x2, g11, g12, g21, g22, u11, u12, u21, u22):
         x = np.array([x1, x2])
