@@ -62,7 +62,7 @@ def test_everything_fits_its_axes_and_1_is_in_sight(x, activation):
     assert low == -high
 
 
-@pytest.mark.parametrize(("largest", "reach"), [(0, 3), (2.5, 3), (2.9, 5), (4.2, 5), (9.0, 10), (18.0, 20)])
+@pytest.mark.parametrize(("largest", "reach"), [(0, 4), (2.9, 4), (3.9, 5), (4.2, 5), (9.0, 10), (18.0, 20)])
 def test_the_reach_goes_in_steps(largest, reach):
     assert reach_of(np.array([-largest, 0.1])) == reach
 

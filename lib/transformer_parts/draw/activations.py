@@ -5,12 +5,14 @@ from typing import Self
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 from transformer_parts.maths.activations import Extreme
 
 RELU, GELU, SWISH, SIGMOID = theme.INK, theme.FIRST, theme.SECOND, theme.THIRD
@@ -23,6 +25,9 @@ LOOKS = (
     (r"$x\,\sigma(\beta x)$", SWISH, (0, (6, 2)), theme.MARKERS[theme.SECOND]),
     (r"$\sigma(x)$", SIGMOID, (0, (4, 2, 1, 2)), theme.MARKERS[theme.THIRD]),
 )
+
+#: Half the length of a tangent, along x.
+_TANGENT = 0.9
 
 #: How far the x axis reaches to either side.
 REACH = 4.0
@@ -66,6 +71,11 @@ class ActivationCurvesView(View[Curves]):
         self.value_axes.set_yticks(range(5))
         self.value_lines, self.value_marks = self._curves(self.value_axes)
         self.slope_lines, self.slope_marks = self._curves(self.slope_axes)
+        tangents = LineCollection(
+            [], colors=[colour for _symbol, colour, *_look in LOOKS], linewidths=theme.THIN, zorder=4
+        )
+        self.value_axes.add_collection(tangents, autolim=False)
+        self.tangents = self.moving(tangents)
         (line,) = self.difference_axes.plot([], [], color=DIFFERENCE, linewidth=theme.LINE, zorder=3)
         self.difference_line = self.moving(line)
         self.difference_mark = self._mark(self.difference_axes, DIFFERENCE, "D")
@@ -78,6 +88,10 @@ class ActivationCurvesView(View[Curves]):
             self.moving(axes.axvline(0, color=theme.FAINT, linewidth=theme.THIN, zorder=1))
             for axes in (self.value_axes, self.slope_axes, self.difference_axes)
         ]
+        names = ("relu", "gelu", "swish", "sigmoid")
+        curves = zip(self.value_lines, self.value_marks, self.slope_lines, self.slope_marks, strict=True)
+        self.shows = dict(zip(names, curves, strict=True))
+        self.shows |= {"difference": (self.difference_mark,), "furthest": (self.furthest_mark,)}
         self.value_axes.legend(
             handles=[
                 Line2D([], [], color=colour, linestyle=dash, marker=marker, linewidth=theme.LINE)
@@ -103,7 +117,7 @@ class ActivationCurvesView(View[Curves]):
 
     def _curves(self, axes: Axes) -> tuple[list[Line2D], list[Line2D]]:
         lines, marks = [], []
-        for z, (_, colour, dash, marker) in enumerate(LOOKS):
+        for z, (_symbol, colour, dash, marker) in enumerate(LOOKS):
             (line,) = axes.plot([], [], color=colour, linestyle=dash, linewidth=theme.LINE, zorder=3 + z / 10)
             lines.append(self.moving(line))
             marks.append(self._mark(axes, colour, marker))
@@ -124,6 +138,13 @@ class ActivationCurvesView(View[Curves]):
             for line, mark, curve, point in zip(lines, marks, curves, points, strict=True):
                 line.set_data(data.grid, curve)
                 mark.set_data([data.at], [point])
+        steps = np.array([-_TANGENT, _TANGENT])
+        self.tangents.set_segments(
+            [
+                np.stack([data.at + steps, value + slope * steps], axis=-1)
+                for value, slope in zip(data.values_at, data.slopes_at, strict=True)
+            ]
+        )
         span = 1.15 * theme.step_above(abs(data.furthest.value))
         self.limits(self.difference_axes, y=(-span, span))
         self.difference_line.set_data(data.grid, data.difference)
@@ -133,6 +154,16 @@ class ActivationCurvesView(View[Curves]):
         for place in self.places:
             place.set_xdata([data.at, data.at])
         return self
+
+    def grips(self, data):
+        return {"at": self.grip(self.value_axes, data.at, 0, anywhere=True, down_to=self.difference_axes)}
+
+    def words(self, data):
+        names = (_("ReLU"), _("GELU"), _("Swish"), _("sigmoid"))
+        for i, (text, (_symbol, colour, *_look)) in enumerate(zip(names, LOOKS, strict=True)):
+            yield self.word(text, self.value_axes, -REACH + 0.6, 4, colour, up=-20 * i)
+        yield self.word(_("slope"), self.slope_axes, -REACH + 0.6, self.slope_axes.get_ylim()[1], up=-12)
+        yield self.word(_("difference"), self.difference_axes, -REACH + 0.6, self.difference_axes.get_ylim()[1], up=-12)
 
 
 DEAD, EXPECTED = theme.THIRD, theme.SECOND
@@ -212,18 +243,16 @@ class DeadUnitsView(View[Units]):
             )
         )
         self.slope_lines = [self._line(self.slope_axes, colour, dash) for colour, dash in _DASHES]
-        self.slope_axes.legend(
-            handles=[Line2D([], [], color=c, linestyle=d, linewidth=theme.LINE) for c, d in _DASHES],
-            labels=[r"$\max(x, 0)$", r"$x\,\sigma(x)$", r"$x\,\Phi(x)$"],
-            loc="lower right", bbox_to_anchor=(1.0, 0.98), ncols=3, fontsize=theme.SYMBOL, frameon=False,
-            handlelength=2.2, handletextpad=0.5, columnspacing=1.4, borderpad=0.1,
-        )  # fmt: skip
         self.count_line = self._line(self.count_axes, RELU, "-")
         self.expected_line = self._line(self.count_axes, EXPECTED, (0, (4, 2)))
         (mark,) = self.count_axes.plot(
             [], [], marker="D", markersize=9, color=DEAD, markeredgecolor=theme.INK, zorder=5, clip_on=False
         )
         self.count_mark = self.moving(mark)
+        self.shows = {
+            "dead": (self.count_mark, self.dead_symbol, *self.dead_areas), "expected": (self.expected_line,),
+            "relu": (self.slope_lines[0],), "silu": (self.slope_lines[1],), "gelu": (self.slope_lines[2],),
+        }  # fmt: skip
 
     def _axes(self, bottom: float, height: float, symbol: str) -> Axes:
         axes = theme.style(self.fig.add_axes((0.095, bottom, 0.825, height)))
@@ -256,3 +285,18 @@ class DeadUnitsView(View[Units]):
         self.expected_line.set_data(*(([], []) if data.expected is None else (data.biases, data.expected)))
         self.count_mark.set_data([data.bias], [data.fraction])
         return self
+
+    def grips(self, data):
+        return {"bias": self.grip(self.count_axes, data.bias, data.fraction, anywhere=True)}
+
+    def words(self, data):
+        yield self.word(_("pre-activations over the inputs, unit by unit"), self.span_axes, 0.03, self.reach[1], up=10)
+        yield self.word(_("slope"), self.slope_axes, 0.15, 3, up=12)
+        for i, (text, (colour, _dash)) in enumerate(zip((_("ReLU"), _("SiLU"), _("GELU")), _DASHES, strict=True)):
+            yield self.word(text, self.slope_axes, 0.7 + 0.1 * i, 3, colour, up=12)
+        yield self.word(_("units, highest z first"), self.slope_axes, 0.5, _SMALLEST_SLOPE / 2, side="on", up=-30)
+        left, right = self.count_axes.get_xlim()
+        yield self.word(_("share of dead units"), self.count_axes, left + 0.2, 1.08, up=12)
+        if data.expected is not None:
+            yield self.word(_("dashed: expected"), self.count_axes, right, 1.08, EXPECTED, "left", up=12)
+        yield self.word(_("bias"), self.count_axes, right, -0.05, side="left", up=12)

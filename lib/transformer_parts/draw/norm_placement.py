@@ -1,6 +1,8 @@
 """Norm placements by layer: the size of the residual stream, and the gradient that reaches each layer."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -9,10 +11,26 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.overlay import Word, spread_out
 from transformer_parts.draw.view import View
+from transformer_parts.language import Message, _
 from transformer_parts.maths.residual_stream import FirstPass
 
 CHOSEN, COMPARED = theme.FIRST, theme.SECOND
+
+#: What each placement is called.
+TITLES = MappingProxyType({"pre": _("Pre"), "post": _("Post"), "sandwich": _("Sandwich"), "deepnorm": _("DeepNorm")})
+
+#: Pixels between the names at the ends of two lines.
+_GAP = 15
+
+
+def at_ends(view: View, axes: Axes, ends: dict[Message, tuple[float, float]], colours: list[str]) -> Iterator[Word]:
+    """Yield names at the ends of lines, (x, y) by name, so that none covers another."""
+    places = {name: view.at(axes, *end) for name, end in ends.items()}
+    heights = spread_out({name: float(place[1]) for name, place in places.items()}, _GAP)
+    for (name, place), colour in zip(places.items(), colours, strict=True):
+        yield Word(name, place[0] + 4, heights[name], colour)
 
 
 @dataclass(frozen=True)
@@ -60,7 +78,7 @@ class PlacementLayersView(View[TwoPlacements]):
             self.fig.add_axes((0.125, 0.125, 0.855, 0.395)), x="$l$", y=r"$\Vert\partial\mathcal{L}/\partial W_l\Vert$"
         )
         for axes in (self.above, self.below):
-            axes.set(yscale="log", xlim=(-0.4, self.deepest + 0.4), ylim=(0.1, 10), xticks=range(self.deepest + 1))
+            axes.set(yscale="log", xlim=(-0.4, self.deepest + 1.3), ylim=(0.1, 10), xticks=range(self.deepest + 1))
             axes.yaxis.set_label_coords(-0.085, 0.5)
             axes.minorticks_off()
         self.above.tick_params(labelbottom=False)
@@ -79,6 +97,20 @@ class PlacementLayersView(View[TwoPlacements]):
         self.limits(self.above, y=whole_decades(np.concatenate([numbers.activation_rms for numbers in both])))
         self.limits(self.below, y=whole_decades(np.concatenate([numbers.ffn_gradient for numbers in both])))
         return self
+
+    def grips(self, data):
+        n_layers = len(data.chosen.numbers.ffn_gradient)
+        return {"n_layers": self.grip(self.below, n_layers, self.below.get_ylim()[0], anywhere=True)}
+
+    def words(self, data):
+        both = {TITLES[placed.placement]: placed.numbers for placed in (data.compared, data.chosen)}
+        colours = [COMPARED, CHOSEN][-len(both) :]
+        for axes, ends in (
+            (self.above, {name: numbers.activation_rms[-1] for name, numbers in both.items()}),
+            (self.below, {name: numbers.ffn_gradient[-1] for name, numbers in both.items()}),
+        ):
+            n_layers = len(data.chosen.numbers.ffn_gradient)
+            yield from at_ends(self, axes, {name: (n_layers, end) for name, end in ends.items()}, colours)
 
 
 def whole_decades(values: NDArray) -> tuple[float, float]:
@@ -123,7 +155,7 @@ class PlacementDepthView(View[ByDepth]):
 
     def build(self) -> None:
         self.axes = theme.style(self.fig.add_axes((0.115, 0.135, 0.865, 0.84)), x="$L$")
-        self.axes.set(xscale="log", yscale="log", xlim=(0.9, 72), ylim=(1e-2, 10))
+        self.axes.set(xscale="log", yscale="log", xlim=(0.9, 125), ylim=(1e-2, 10))
         self.axes.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
         self.axes.minorticks_off()
         span = np.array([1.0, 64.0])
@@ -138,6 +170,7 @@ class PlacementDepthView(View[ByDepth]):
                 [], [], color=colour, marker=marker, linestyle=dashes, linewidth=theme.LINE, markersize=7
             )
             self.bands[name], self.lines[name] = self.moving(band), self.moving(line)
+        self.shows = {name: (line,) for name, line in self.lines.items()}
 
     def update(self, data: ByDepth) -> Self:
         lowest = min(values.min() for values in data.values.values())
@@ -149,6 +182,16 @@ class PlacementDepthView(View[ByDepth]):
             self.lines[name].set_data(data.depths, data.mean(name))
             self.bands[name].set_data(data.depths, values.min(axis=0), values.max(axis=0))
         return self
+
+    def grips(self, data):
+        return {
+            "depth": self.grip(self.axes, data.depths[data.marked], self.axes.get_ylim()[0], anywhere=True),
+        }
+
+    def words(self, data):
+        ends = {TITLES[name]: (data.depths[-1], data.mean(name)[-1]) for name, *_look in LOOKS}
+        yield from at_ends(self, self.axes, ends, [colour for _name, colour, *_look in LOOKS])
+        yield self.word(_("dotted: falls as 1/√L"), self.axes, 0.9, self.axes.get_ylim()[0], up=12)
 
 
 WARM, COLD = theme.FIRST, theme.SECOND
@@ -186,7 +229,7 @@ class PlacementRunsView(View[WarmAndCold]):
 
     def build(self) -> None:
         self.loss = theme.style(self.fig.add_axes((0.125, 0.685, 0.845, 0.295)), x="$t$", y=r"$\mathcal{L}$")
-        self.loss.set(xlim=(0, self.n_steps), ylim=(0, 3.6))
+        self.loss.set(xlim=(0, 1.2 * self.n_steps), ylim=(0, 3.6), xticks=range(0, self.n_steps + 1, 20))
         self.chance = self.moving(self.loss.axhline(1, color=theme.FAINT, linewidth=theme.THIN, linestyle=":"))
         self.warming = self.moving(
             self.loss.axvspan(0, 1, facecolor=theme.GRID, edgecolor="none", alpha=0.8, zorder=0.6)
@@ -215,6 +258,9 @@ class PlacementRunsView(View[WarmAndCold]):
             self.means.append(self.moving(mean))
             self.streams.append(self.moving(by_layer(self.middle, colour, dashed=bool(i))))
             self.gradients.append(self.moving(by_layer(self.below, colour, dashed=bool(i))))
+        self.shows = {
+            name: (self.means[i], self.streams[i], self.gradients[i]) for i, name in enumerate(("warm", "cold"))
+        }
 
     def update(self, data: WarmAndCold) -> Self:
         self.chance.set_ydata([data.chance] * 2)
@@ -229,3 +275,14 @@ class PlacementRunsView(View[WarmAndCold]):
             self.streams[i].set_data(np.arange(len(rms)), rms)
             self.gradients[i].set_data(1 + np.arange(len(gradient)), gradient)
         return self
+
+    def grips(self, data):
+        return {"step": self.grip(self.loss, data.step, 0, anywhere=True)}
+
+    def words(self, data):
+        last = data.every * (data.warm.loss.shape[1] - 0.5)
+        ends = {_("with warm-up"): data.warm, _("without"): data.cold}
+        places = {name: (last, run.loss[:, -1].mean()) for name, run in ends.items()}
+        yield from at_ends(self, self.loss, places, [WARM, COLD])
+        yield self.word(_("chance"), self.loss, 0.8 * self.n_steps, data.chance, theme.FAINT, "above")
+        yield self.word(_("warm-up"), self.loss, 0, 0.2, theme.FAINT)

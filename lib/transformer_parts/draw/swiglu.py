@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import HeatMap
+from transformer_parts.draw.overlay import Grip, Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 from transformer_parts.maths.feedforward import GateCounts, Gated
 
 GATE, CONTENT, PRODUCT = theme.FIRST, theme.SECOND, theme.THIRD
 
-#: The least reach of the axes, so that the dip below zero is seen.
-_LEAST_REACH = 3.0
+#: The least reach of the axes: a hand that drags a gate or a bar of the worked numbers does not change the scale.
+_LEAST_REACH = 4.0
+_LEAST_SPAN = 6.0
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,10 @@ def reach_of(values: NDArray) -> float:
     Examples
     --------
     >>> reach_of([1.0, -1.0]), reach_of([4.2, 0.0])
-    (3.0, 5.0)
+    (4.0, 5.0)
     """
-    return max(_LEAST_REACH, theme.step_above(1.05 * float(np.abs(values).max())))
+    reach = 1.05 * float(np.abs(values).max())
+    return _LEAST_REACH if reach <= _LEAST_REACH else theme.step_above(reach)
 
 
 class GatedChannelsView(View[Channels]):
@@ -91,12 +95,12 @@ class GatedChannelsView(View[Channels]):
                     i + place, 0, sign, fontsize=theme.SYMBOL, color=theme.INK, ha="center", va="center", zorder=6,
                     bbox={"facecolor": theme.PAPER, "edgecolor": "none", "pad": 1.5},
                 )  # fmt: skip
-        self.bar_axes.legend(
-            handles=[bars[1] for bars in (self.gate_bars, self.content_bars, self.product_bars)],
-            labels=["$f(g_j)$", "$u_j$", r"$f(g_j)\cdot u_j$"],
-            loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=theme.SYMBOL, frameon=False,
-            handlelength=0.8, handletextpad=0.4, borderpad=0.1, columnspacing=2.2,
-        )  # fmt: skip
+        self.shows = {
+            "pre": (self.marks,),
+            "gate": self.gate_bars,
+            "content": self.content_bars,
+            "product": self.product_bars,
+        }
         self.bar_axes.text(1.012, -0.03, "$j$", fontsize=theme.SYMBOL, transform=self.bar_axes.transAxes)
 
     def _axes(self, bottom: float, height: float, symbol: str) -> Axes:
@@ -128,7 +132,8 @@ class GatedChannelsView(View[Channels]):
         for name, place in zip(self.names, zip(pre, gate, strict=True), strict=True):
             name.set_position(place)
         sides = (gate, data.steps.up, data.steps.hidden)
-        span = 1.25 * theme.step_above(float(np.abs(sides).max()))
+        highest = float(np.abs(sides).max())
+        span = 1.25 * (_LEAST_SPAN if highest <= _LEAST_SPAN else theme.step_above(highest))
         self.limits(self.bar_axes, y=(-span, span))
         channels = np.arange(1, self.channels + 1)
         for (body, ends), place, values in zip(
@@ -137,6 +142,22 @@ class GatedChannelsView(View[Channels]):
             body.set_segments([[(i + place, 0), (i + place, value)] for i, value in zip(channels, values, strict=True)])
             ends.set_data(channels + place, values)
         return self
+
+    def grips(self, data):
+        grips = {}
+        for i in range(self.channels):
+            grips[f"gate{i + 1}"] = self.grip(self.curve_axes, data.steps.pre[i], data.steps.gate[i])
+            grips[f"content{i + 1}"] = self.grip(self.bar_axes, i + 1, data.steps.up[i])
+        return grips
+
+    def words(self, data):
+        left, top = self.at(self.curve_axes, self.curve_axes.get_xlim()[0], self.curve_axes.get_ylim()[1])
+        yield Word(_("activation"), left + 38, top + 12, GATE)
+        for i in range(self.channels):
+            for text, place, colour in zip(
+                (_("gate"), _("content"), _("product")), self.places, (GATE, CONTENT, PRODUCT), strict=True
+            ):
+                yield Word(text, *self.at(self.bar_axes, i + 1 + place, self.bar_axes.get_ylim()[1]), colour, "above")
 
 
 NEGATIVE, WITHIN, ABOVE_ONE = theme.FIRST, theme.FAINT, theme.SECOND
@@ -177,15 +198,7 @@ class RealGatesView(View[Spread]):
         self.pre_axes.axvline(0, color=theme.INK, linewidth=theme.THIN, linestyle=(0, (5, 3)), zorder=4)
         for place in (0, 1):
             self.gate_axes.axvline(place, color=theme.INK, linewidth=theme.THIN, linestyle=(0, (5, 3)), zorder=4)
-        for place, symbol, colour in (
-            (-0.5, "$f<0$", NEGATIVE),
-            (0.5, r"$0\ldots1$", theme.INK),
-            (2.5, "$f>1$", ABOVE_ONE),
-        ):
-            self.gate_axes.text(
-                place, 0.97, symbol, fontsize=theme.SYMBOL, color=colour, ha="center", va="top",
-                transform=self.gate_axes.get_xaxis_transform(), zorder=5,
-            )  # fmt: skip
+        self.shows = {"negative": (self.negative_steps,), "above": (self.above_steps,), "pre": (self.pre_steps,)}
 
     def _axes(self, bottom: float, symbol: str, ticks: list[int] | range) -> Axes:
         axes = theme.style(self.fig.add_axes((0.095, bottom, 0.825, 0.385)))
@@ -216,6 +229,21 @@ class RealGatesView(View[Spread]):
             first, last = inside.nonzero()[0][[0, -1]]
             steps.set_data(data.gate[inside] + _FLOOR, edges[first : last + 2], _FLOOR)
         return self
+
+    def words(self, data):
+        for axes, text in (
+            (self.pre_axes, _("share of gates, before the activation")),
+            (self.gate_axes, _("after it")),
+        ):
+            left, top = self.at(axes, axes.get_xlim()[0], axes.get_ylim()[1])
+            yield Word(text, left, top - 8)
+            yield Word(_("all beyond"), *self.at(axes, axes.get_xlim()[1], 1.6e-1), side="left")
+        for place, text, colour in (
+            (-0.5, _("below 0"), NEGATIVE),
+            (0.5, _("0 to 1"), theme.INK),
+            (2.5, _("above 1"), ABOVE_ONE),
+        ):
+            yield Word(text, *self.at(self.gate_axes, place, 1.2), colour, "on")
 
 
 @dataclass(frozen=True)
@@ -269,3 +297,16 @@ class PositionChangesView(View[Changes]):
             cells.set_cells(change, float(np.abs(change).max()))
             ring.set_data([0, 1, 1, 0, 0], [low, low, high, high, low])
         return self
+
+    def grips(self, data):
+        boxes = np.array([self.grip(cells.axes, 0, 0, anywhere=True).box for cells in self.maps])
+        left, top, _width, down = map(int, boxes[0])
+        across = int(boxes[-1, 0] + boxes[-1, 2]) - left
+        return {"position": Grip(*self.at(self.maps[0].axes, 0, data.position), (left, top, across, down))}
+
+    def words(self, data):
+        names = (_("change of the input"), _("of the feed-forward output"), _("of attention's output"))
+        for cells, text in zip(self.maps, names, strict=True):
+            (x, top), (_right, bottom) = self.at(cells.axes, [0.5, 1], [-0.5, self.positions - 0.5])
+            yield Word(text, x, top - 32, side="on")
+            yield Word(_("channel"), x, bottom + 12, side="on")

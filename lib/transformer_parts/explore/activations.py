@@ -20,7 +20,9 @@ from transformer_parts.draw.activations import (
     Units,
 )
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.ranges import places
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
 from transformer_parts.maths import activations
@@ -59,6 +61,8 @@ class ActivationCurves(Panel[Curves]):
         " dotted, diamond), GELU (blue, circle), Swish (red, dashed, square), sigmoid (gold, triangle). In the middle"
         " their derivatives. Below, the difference of two functions, with a red ring where it is largest in size."
     )
+    primary = ("at", "beta", "first", "second")
+    handles = MappingProxyType({"at": Handle(_("x on the curves"), ("at",), "x")})
     _gelus = MappingProxyType({"beta": 1.0, "first": "gelu", "second": "gelu_tanh"})
     _swish = MappingProxyType({"first": "swish", "second": "gelu"})
     presets = MappingProxyType(
@@ -83,6 +87,9 @@ class ActivationCurves(Panel[Curves]):
 
     def make_view(self):
         return ActivationCurvesView()
+
+    def track(self, handle):
+        return self.view.at(self.view.value_axes, list(places(self.controls["at"]).values()), 0)
 
     def compute(self, *, at, beta, first, second):
         functions = dict(_FUNCTIONS)
@@ -110,18 +117,20 @@ class ActivationCurves(Panel[Curves]):
         lowest = _("{value}, at {x}", value=number(minimum.value, 4), x=number(minimum.x, 4)) if minimum else "—"
         x, size = data.furthest
         return [
-            Row("x", number(data.at, 4)),
+            Row("x", number(data.at, 4), minor=True),
             *(
-                Row(name, _("{value}, slope {slope}", value=number(value), slope=number(slope)), colour)
-                for name, colour, value, slope in looks
+                Row(name, _("{value}, slope {slope}", value=number(value), slope=number(slope)), colour, mark=mark)
+                for mark, (name, colour, value, slope) in zip(_CURVES, looks, strict=True)
             ),
-            Row(_("Swish is lowest"), lowest, SWISH),
-            Row(_("the two compared, at x"), ", ".join(map(number, data.compared_at))),
-            Row(_("difference at x"), number(data.difference_at, 7)),
+            Row(_("Swish is lowest"), lowest, SWISH, minor=True),
+            Row(_("the two compared, at x"), ", ".join(map(number, data.compared_at)), minor=True),
+            Row(_("difference at x"), number(data.difference_at, 7), minor=True, mark="difference"),
             Row(
                 _("largest difference, |x| ≤ {reach:g}", reach=REACH),
                 _("{value}, at {x}", value=number(size, 7), x=number(x, 3)) if size else _("none"),
                 theme.SECOND,
+                minor=True,
+                mark="furthest",
             ),
         ]
 
@@ -137,6 +146,7 @@ class DeadUnits(Panel[Units]):
         " on. Below, the fraction of dead units against the bias (black), what probability says of it (red, dashed),"
         " and the present bias (gold diamond)."
     )
+    handles = MappingProxyType({"bias": Handle(_("bias on the curve of dead units"), ("bias",), "x")})
     presets = MappingProxyType(
         {
             "b = 0": {"source": "random", "bias": 0.0, "inputs": 256},
@@ -169,6 +179,11 @@ class DeadUnits(Panel[Units]):
     def make_view(self):
         return DeadUnitsView()
 
+    def track(self, handle):
+        biases = np.array(list(places(self.controls["bias"]).values()))
+        unbiased = self._pre[self.state["source"]][: self.state["inputs"]]
+        return self.view.at(self.view.count_axes, biases, fraction_dead(unbiased, biases))
+
     def compute(self, *, source, bias, inputs):
         unbiased = self._pre[source][:inputs]
         pre = unbiased + bias
@@ -196,13 +211,24 @@ class DeadUnits(Panel[Units]):
         count = len(data.highest)
         expected = "—" if data.expected_now is None else f"{100 * data.expected_now:.1f} %"
         return [
-            Row(_("inputs"), f"{data.n_inputs}"),
-            Row(_("pre-activations z that are not above 0"), f"{number(100 * data.negative, 1)} %"),
-            Row(_("dead units: not above 0 at any input"), _("{dead} of {count}", dead=data.dead, count=count), DEAD),
-            Row(_("fraction dead"), f"{number(100 * data.fraction, 1)} %", DEAD),
-            Row(_("expected: Φ(−b)ⁿ, n inputs"), expected, EXPECTED),
+            Row(_("inputs"), f"{data.n_inputs}", minor=True),
+            Row(_("pre-activations z that are not above 0"), f"{number(100 * data.negative, 1)} %", minor=True),
+            Row(
+                _("dead units: not above 0 at any input"),
+                _("{dead} of {count}", dead=data.dead, count=count),
+                DEAD,
+                mark="dead",
+            ),
+            Row(_("fraction dead"), f"{number(100 * data.fraction, 1)} %", DEAD, minor=True, mark="dead"),
+            Row(_("expected: Φ(−b)ⁿ, n inputs"), expected, EXPECTED, mark="expected"),
             *(
-                Row(_("slope of a dead unit, median: {name}", name=name), _median(slope, data.dead), colour)
+                Row(
+                    _("slope of a dead unit, median: {name}", name=name),
+                    _median(slope, data.dead),
+                    colour,
+                    minor=name == "GELU",
+                    mark=name.lower(),
+                )
                 for name, slope, colour in zip(("ReLU", "SiLU", "GELU"), data.slopes, (RELU, SWISH, GELU), strict=True)
             ),
         ]

@@ -9,6 +9,7 @@ from transformer_parts.draw.norm_placement import (
     COLD,
     COMPARED,
     LOOKS,
+    TITLES,
     WARM,
     ByDepth,
     Placed,
@@ -20,6 +21,7 @@ from transformer_parts.draw.norm_placement import (
     WarmAndCold,
 )
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -30,13 +32,13 @@ from transformer_parts.maths.residual_stream import first_pass, initialized
 from transformer_parts.runs import recorded
 from transformer_parts.runs.norm_placement import NAME, run_name
 
-NAMES = MappingProxyType({_("Pre"): "pre", _("Post"): "post", _("Sandwich"): "sandwich", "DeepNorm": "deepnorm"})
+NAMES = MappingProxyType({title: placement for placement, title in TITLES.items()})
 SCHEMES = MappingProxyType({_("Xavier, as in the paper"): "xavier", _("0.02 and 1/√(2L), as GPT-2"): "gpt2"})
 NORMS = MappingProxyType({"LayerNorm": "layer", "RMSNorm": "rms"})
 
 
 def _name(placement: str) -> str:
-    return next(name for name, value in NAMES.items() if value == placement)
+    return TITLES[placement]
 
 
 class PlacementLayers(Panel[TwoPlacements]):
@@ -47,6 +49,8 @@ class PlacementLayers(Panel[TwoPlacements]):
         " the gradient of each layer's last feed-forward matrix. Blue circles, solid: one placement of the norms; red"
         " squares, dashed: another. Both scales are logarithmic."
     )
+    primary = ("chosen", "compared", "n_layers", "branch_scale")
+    handles = MappingProxyType({"n_layers": Handle(_("number of layers"), ("n_layers",), "x")})
     _paper = MappingProxyType({"n_layers": 8, "d_model": 32, "branch_scale": 1.0, "scheme": "xavier", "norm": "layer"})
     presets = MappingProxyType(
         {
@@ -79,6 +83,9 @@ class PlacementLayers(Panel[TwoPlacements]):
     def make_view(self):
         return PlacementLayersView()
 
+    def track(self, handle):
+        return self.view.at(self.view.below, 1 + np.arange(self.deepest), self.view.below.get_ylim()[0])
+
     def _config(self, placement: str, n_layers: int, d_model: int, norm: str) -> StackConfig:
         return StackConfig(
             vocab_size=self.vocab_size, n_layers=n_layers, d_model=d_model, n_heads=2, d_ff=2 * d_model, ffn="relu",
@@ -103,7 +110,10 @@ class PlacementLayers(Panel[TwoPlacements]):
             rows += [
                 Row(_("{name}: RMS of the stream, first and last", name=name), _pair(numbers.activation_rms), colour),
                 Row(
-                    _("{name}: gradient of the first and the last layer", name=name), f"{first:.4f}, {last:.4f}", colour
+                    _("{name}: gradient of the first and the last layer", name=name),
+                    f"{first:.4f}, {last:.4f}",
+                    colour,
+                    minor=True,
                 ),
                 Row(_("{name}: last over first", name=name), number(last / first, 3), colour),
             ]
@@ -114,6 +124,7 @@ class PlacementLayers(Panel[TwoPlacements]):
             Row(
                 _("DeepNorm's α and β for {n_layers} layers", n_layers=n_layers),
                 f"{factors.alpha:.4f}, {factors.beta:.4f}",
+                minor=True,
             ),
         ]
 
@@ -131,6 +142,7 @@ class PlacementDepth(Panel[ByDepth]):
         " range over eight seeds. Thin dotted lines fall as one over the root of L; a vertical line marks the depth"
         " that the table reads."
     )
+    handles = MappingProxyType({"depth": Handle(_("depth that is read"), ("depth",), "x")})
     presets = MappingProxyType(
         {
             _("The claim"): {"quantity": "last", "scheme": "xavier", "depth": 32},
@@ -173,6 +185,7 @@ class PlacementDepth(Panel[ByDepth]):
                     _("{placement}, mean at L = {depth}", placement=_name(placement), depth=depth),
                     f"{mean:.4f} ({low:.4f} – {high:.4f})",
                     colour,
+                    mark=placement,
                 )
             )
         return rows + [
@@ -180,6 +193,8 @@ class PlacementDepth(Panel[ByDepth]):
                 _("{placement}: grows as L to the power", placement=_name(placement)),
                 f"{data.slope(placement):.3f}",
                 colour,
+                minor=True,
+                mark=placement,
             )
             for placement, colour, *_look in LOOKS
         ]
@@ -199,6 +214,7 @@ class PlacementRuns(Panel[WarmAndCold]):
     )
     play = "step"
     play_interval = 400
+    handles = MappingProxyType({"step": Handle(_("step that is read"), ("step",), "x")})
 
     def make_controls(self):
         recording = recorded.load(NAME)
@@ -226,20 +242,26 @@ class PlacementRuns(Panel[WarmAndCold]):
         return WarmAndCold(run(warm), run(cold), self._arguments["every"], step, warm, chance)
 
     def rows(self, data):
-        rows = [Row(_("chance, ln V"), number(data.chance, 4))]
-        for name, run, colour in ((_("with warm-up"), data.warm, WARM), (_("without"), data.cold, COLD)):
+        rows = [Row(_("chance, ln V"), number(data.chance, 4), minor=True)]
+        for name, mark, run, colour in (
+            (_("with warm-up"), "warm", data.warm, WARM),
+            (_("without"), "cold", data.cold, COLD),
+        ):
             losses = ", ".join(f"{loss:.3f}" for loss in run.loss[:, -1])
             rows += [
-                Row(_("{name}: loss at the end, each seed", name=name), losses, colour),
+                Row(_("{name}: loss at the end, each seed", name=name), losses, colour, mark=mark),
                 Row(
                     _("{name}: gradient of first and last layer at t = {step}", name=name, step=data.step),
                     _ends(run.gradient),
                     colour,
+                    mark=mark,
                 ),
                 Row(
                     _("{name}: RMS of the last stream at t = {step}", name=name, step=data.step),
                     f"{run.activation_rms[-1]:.3f}",
                     colour,
+                    minor=True,
+                    mark=mark,
                 ),
             ]
         return rows

@@ -17,8 +17,10 @@ from transformer_parts.draw.norms import (
     Space,
 )
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.readout import Row, number, vector
+from transformer_parts.explore.ranges import places
+from transformer_parts.explore.readout import Row, Term, number, vector
 from transformer_parts.language import _
 from transformer_parts.maths.norms import angle, center, layer_norm, moments, rms_norm
 from transformer_parts.models.excerpt import load_excerpt
@@ -35,9 +37,9 @@ def _pair(x: np.ndarray, eps: float, weight: np.ndarray | None = None, bias: np.
 def _moment_rows(pair: Pair) -> list[Row]:
     mean, rms, std = pair.moments
     return [
-        Row(_("mean μ"), number(mean), LAYER_NORM),
-        Row(_("RMS"), number(rms), RMS_NORM),
-        Row(_("standard deviation σ, with 1/D"), number(std)),
+        Row(_("mean μ"), number(mean), LAYER_NORM, minor=True, mark="mean"),
+        Row(_("RMS"), number(rms), RMS_NORM, minor=True),
+        Row(_("standard deviation σ, with 1/D"), number(std), minor=True),
         Row(_("|μ| / RMS"), _or_dash(pair.moments.mean_over_rms, "")),
     ]
 
@@ -53,6 +55,10 @@ class NormBars(Panel[Pair]):
         "Above, a vector as grey bars with its mean (dashed) and its RMS (dotted) as levels. Below, for each channel"
         " three bars: RMSNorm's output (blue, circle), LayerNorm's output (red, square) and their difference (gold,"
         " diamond)."
+    )
+    primary = ("scale", "shift", "eps", "d")
+    handles = MappingProxyType(
+        {f"x{i}": Handle(_("top of bar {number}", number=i), (f"x{i}",), "y") for i in (1, 2, 3, 4)}
     )
     _plain = MappingProxyType({"shift": 0.0, "scale": 1.0, "eps": _NO_EPS, "gamma": 1.0, "beta": 0.0})
     _tiny = MappingProxyType({**_plain, "d": 4, "x1": 1.0, "x2": -1.0, "x3": 1.0, "x4": -1.0, "scale": 1e-3})
@@ -88,6 +94,22 @@ class NormBars(Panel[Pair]):
     def make_view(self):
         return NormBarsView()
 
+    def idle(self, state):
+        return {f"x{i}": _("there are {d} channels", d=state["d"]) for i in (3, 4) if i > state["d"]}
+
+    def formula(self, data):
+        mean, rms, std = (number(value, 4) for value in data.moments)
+        return [
+            Term("RMS²", RMS_NORM, "rms"),
+            Term(" = "),
+            Term("μ²", LAYER_NORM, "mean"),
+            Term(" + σ²:  "),
+            Term(f"{rms}²", RMS_NORM, "rms"),
+            Term(" = "),
+            Term(f"({mean})²", LAYER_NORM, "mean"),
+            Term(f" + {std}²"),
+        ]
+
     def compute(self, *, d, x1, x2, x3, x4, scale, shift, eps, gamma, beta):
         x = scale * np.array([x1, x2, x3, x4][:d]) + shift
         return _pair(x, eps, np.full(d, gamma), np.full(d, beta))
@@ -95,12 +117,18 @@ class NormBars(Panel[Pair]):
     def rows(self, data):
         rms_of_outputs = [number(moments(output).rms) for output in (data.rms_norm, data.layer_norm)]
         return [
-            Row("x", vector(data.x), theme.FAINT),
+            Row("x", vector(data.x), theme.FAINT, mark="x"),
             *_moment_rows(data),
-            Row("RMSNorm(x)", vector(data.rms_norm), RMS_NORM),
-            Row("LayerNorm(x)", vector(data.layer_norm), LAYER_NORM),
-            Row(_("RMS of the two outputs"), ", ".join(rms_of_outputs)),
-            Row(_("largest difference of the outputs"), number(np.abs(data.difference).max()), DIFFERENCE),
+            Row("RMSNorm(x)", vector(data.rms_norm), RMS_NORM, mark="rms_norm"),
+            Row("LayerNorm(x)", vector(data.layer_norm), LAYER_NORM, mark="layer_norm"),
+            Row(_("RMS of the two outputs"), ", ".join(rms_of_outputs), minor=True),
+            Row(
+                _("largest difference of the outputs"),
+                number(np.abs(data.difference).max()),
+                DIFFERENCE,
+                minor=True,
+                mark="difference",
+            ),
         ]
 
 
@@ -132,6 +160,10 @@ class NormSphere(Panel[Space]):
     )
     play = "azimuth"
     play_interval = 60
+    primary = ("shift", "scale", "azimuth", "elevation")
+    handles = MappingProxyType(
+        {f"axis{i}": Handle(_("end of axis {number}: turn", number=i), ("azimuth", "elevation")) for i in (1, 2)}
+    )
     # Tangents of even steps in angle, so that the images of x + s·(1, 1, 1) lie evenly on their half circle.
     _steps = np.tan(np.linspace(-1.565, 1.565, 61))
 
@@ -151,6 +183,12 @@ class NormSphere(Panel[Space]):
     def make_view(self):
         return NormSphereView()
 
+    def track(self, handle):
+        around, above = (np.array(list(places(self.controls[name]).values())) for name in ("azimuth", "elevation"))
+        ends = self.view.axis_ends(int(handle[-1]) - 1, around[:, None], above)
+        # An end that points away is out of a hand's reach: as far away as a page can say.
+        return np.where(np.isfinite(ends), self.view.at(self.view.axes, *np.moveaxis(ends, -1, 0)), -2048)
+
     def compute(self, *, x1, x2, x3, scale, shift, eps, azimuth, elevation):
         pair = _pair(scale * np.array([x1, x2, x3]) + shift, eps)
         shifts = pair.moments.std * self._steps - pair.moments.mean
@@ -165,12 +203,12 @@ class NormSphere(Panel[Space]):
     def rows(self, data):
         pair = data.pair
         return [
-            Row("x", vector(pair.x), theme.INK),
-            Row(_("x − μ, on the plane"), vector(data.centered)),
-            Row(_("|μ| / RMS"), _or_dash(pair.moments.mean_over_rms, "")),
-            Row(_("RMSNorm(x), on the sphere"), vector(pair.rms_norm), RMS_NORM),
-            Row(_("LayerNorm(x), on the circle"), vector(pair.layer_norm), LAYER_NORM),
-            Row(_("length of the two outputs"), _lengths(pair)),
+            Row("x", vector(pair.x), theme.INK, mark="x"),
+            Row(_("x − μ, on the plane"), vector(data.centered), minor=True, mark="centered"),
+            Row(_("|μ| / RMS"), _or_dash(pair.moments.mean_over_rms, ""), minor=True),
+            Row(_("RMSNorm(x), on the sphere"), vector(pair.rms_norm), RMS_NORM, mark="rms_norm"),
+            Row(_("LayerNorm(x), on the circle"), vector(pair.layer_norm), LAYER_NORM, mark="layer_norm"),
+            Row(_("length of the two outputs"), _lengths(pair), minor=True),
             Row(_("angle between them: arcsin(|μ| / RMS)"), _or_dash(np.degrees(pair.angle), "°", 4)),
         ]
 
@@ -183,11 +221,13 @@ class NormResidual(Panel[Channels]):
     """Residual vectors of SmolLM2-135M as they enter a norm, all 576 channels, beside random ones."""
 
     alt = _(
-        "Three rows over all channels of one residual vector: the input; RMSNorm's output (blue stems) under"
-        " LayerNorm's (red squares), with dashed lines at plus and minus the square root of D; and their difference"
-        " (gold). A gold diamond marks the channel whose input is largest."
+        "Three rows over all channels of one residual vector: the input, with its mean (dashed red); RMSNorm's output"
+        " (blue stems) under LayerNorm's (red squares), with dashed lines at plus and minus the square root of D; and"
+        " their difference (gold). A gold diamond marks the channel whose input is largest."
     )
-    _start = MappingProxyType({"token": 0, "learned": False, "ordered": False, "added": 0.0, "eps": 1e-5})
+    primary = ("source", "token", "added", "ordered")
+    handles = MappingProxyType({"mean": Handle(_("mean of the input"), ("added",), "y")})
+    _start = MappingProxyType({"token": 0, "learned": False, "ordered": True, "added": 0.0, "eps": 1e-5})
     presets = MappingProxyType(
         {
             _("Massive activation"): {**_start, "source": "blk.12.attn_norm"},
@@ -210,11 +250,14 @@ class NormResidual(Panel[Channels]):
             "added": controls.real(_("plus, × RMS"), 0.0, -2, 2, step=0.05),
             "eps": controls.power("ε", self._excerpt.eps, 1e-12, 1e4, per_decade=2),
             "learned": controls.switch(_("times the learned γ of this norm")),
-            "ordered": controls.switch(_("channels in the order of their values")),
+            "ordered": controls.switch(_("channels in the order of their values"), True),
         }
 
     def make_view(self):
         return NormResidualView()
+
+    def idle(self, state):
+        return {"learned": _("random numbers have no learned γ")} if state["source"].startswith("random") else {}
 
     def compute(self, *, source, token, added, eps, learned, ordered):
         if source.startswith("random"):
@@ -234,10 +277,16 @@ class NormResidual(Panel[Channels]):
         return [
             Row(_("token"), "—" if data.text is None else f"“{data.text}”"),
             *_moment_rows(pair),
-            Row(_("largest channel, its input"), f"{i}: {number(pair.x[i], 2)}", theme.THIRD),
-            Row(_("its RMSNorm output"), number(pair.rms_norm[i], 4), RMS_NORM),
-            Row(_("its LayerNorm output"), number(pair.layer_norm[i], 4), LAYER_NORM),
-            Row(_("largest difference of the outputs"), number(np.abs(pair.difference).max()), DIFFERENCE),
+            Row(_("largest channel, its input"), f"{i}: {number(pair.x[i], 2)}", theme.THIRD, mark="largest"),
+            Row(_("its RMSNorm output"), number(pair.rms_norm[i], 4), RMS_NORM, minor=True, mark="rms_norm"),
+            Row(_("its LayerNorm output"), number(pair.layer_norm[i], 4), LAYER_NORM, minor=True, mark="layer_norm"),
+            Row(
+                _("largest difference of the outputs"),
+                number(np.abs(pair.difference).max()),
+                DIFFERENCE,
+                minor=True,
+                mark="difference",
+            ),
             Row(_("|LayerNorm − RMSNorm| / |RMSNorm|"), _or_dash(100 * relative, " %", 2)),
         ]
 

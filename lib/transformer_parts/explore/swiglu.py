@@ -19,8 +19,9 @@ from transformer_parts.draw.swiglu import (
     reach_of,
 )
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.readout import Row, number, vector
+from transformer_parts.explore.readout import Row, Term, number, vector
 from transformer_parts.language import _
 from transformer_parts.maths.attention import attention
 from transformer_parts.maths.feedforward import GLU_FAMILY, count_gates, ffn, fractions_in_bins, gated, glu
@@ -43,6 +44,11 @@ class GatedChannels(Panel[Channels]):
     alt = _(
         "Above, the activation's curve with a numbered mark for each channel at its pre-activation. Below, for each"
         " channel three bars: the gate (blue, circle), the content (red, square) and their product (gold, triangle)."
+    )
+    primary = ("member", "x1", "x2")
+    handles = MappingProxyType(
+        {f"gate{i}": Handle(_("gate {number}", number=i), (f"g1{i}",), "x") for i in (1, 2)}
+        | {f"content{i}": Handle(_("content {number}", number=i), (f"u1{i}",), "y") for i in (1, 2)}
     )
     _worked = MappingProxyType(
         {"x1": 1.0, "x2": 2.0, "g11": 1.0, "g12": -1.0, "g21": 0.0, "g22": 0.0}
@@ -69,6 +75,16 @@ class GatedChannels(Panel[Channels]):
     def make_view(self):
         return GatedChannelsView()
 
+    def formula(self, data):
+        looks = (
+            ("gate", GATE, data.steps.gate),
+            ("content", CONTENT, data.steps.up),
+            ("product", PRODUCT, data.output),
+        )
+        gate, content, product = (Term(number(values[0], 4), colour, mark) for mark, colour, values in looks)
+        symbols = [Term("f(g₁)", GATE, "gate"), Term(" · "), Term("u₁", CONTENT, "content")]
+        return [*symbols, Term(" = "), gate, Term(" · "), content, Term(" = "), product]
+
     def compute(self, *, member, x1, x2, g11, g12, g21, g22, u11, u12, u21, u22):
         x = np.array([x1, x2])
         w_gate, w_up = np.array([[g11, g12], [g21, g22]]), np.array([[u11, u12], [u21, u22]])
@@ -89,12 +105,14 @@ class GatedChannels(Panel[Channels]):
         pre, gate, up = data.steps[:3]
         counts = count_gates(gate)
         return [
-            Row("x", vector(data.x, 2)),
-            Row(_("g = x·W of the gate"), vector(pre)),
-            Row(_("f(g), the gate"), vector(gate), GATE),
-            Row(_("u = x·W of the content"), vector(up), CONTENT),
-            Row(_("f(g) ⊙ u, and with W_down = I the output"), vector(data.output), PRODUCT),
-            Row(_("gates below 0, above 1"), f"{round(2 * counts.negative)}, {round(2 * counts.above_one)}"),
+            Row("x", vector(data.x, 2), minor=True),
+            Row(_("g = x·W of the gate"), vector(pre), mark="pre"),
+            Row(_("f(g), the gate"), vector(gate), GATE, mark="gate"),
+            Row(_("u = x·W of the content"), vector(up), CONTENT, mark="content"),
+            Row(_("f(g) ⊙ u, and with W_down = I the output"), vector(data.output), PRODUCT, mark="product"),
+            Row(
+                _("gates below 0, above 1"), f"{round(2 * counts.negative)}, {round(2 * counts.above_one)}", minor=True
+            ),
         ]
 
 
@@ -123,6 +141,7 @@ class RealGates(Panel[Spread]):
         " at 0. Below, the gates after the activation: those below 0 in blue, those from 0 to 1 in grey, those above 1"
         " in red with hatching, with dashed lines at 0 and 1. The last column holds all that lies beyond."
     )
+    untouchable = _("Each column counts thousands of gates of a real model: none can be moved.")
     _all = MappingProxyType({"token": -1, "member": "swiglu"})
     presets = MappingProxyType(
         {
@@ -185,11 +204,16 @@ class RealGates(Panel[Spread]):
         counts = data.counts
         return [
             Row(_("token"), "—" if data.text is None else f"“{data.text}”"),
-            Row(_("gates"), f"{data.size:,}"),
-            Row(_("g, lowest and highest"), f"{number(data.pre_lowest, 4)}, {number(data.pre_highest, 4)}"),
-            Row(_("gates below 0"), _percent(counts.negative), NEGATIVE),
-            Row(_("gates above 1"), _percent(counts.above_one), ABOVE_ONE),
-            Row(_("f(g), lowest and highest"), f"{number(counts.lowest, 4)}, {number(counts.highest, 4)}"),
+            Row(_("gates"), f"{data.size:,}", minor=True),
+            Row(
+                _("g, lowest and highest"),
+                f"{number(data.pre_lowest, 4)}, {number(data.pre_highest, 4)}",
+                minor=True,
+                mark="pre",
+            ),
+            Row(_("gates below 0"), _percent(counts.negative), NEGATIVE, mark="negative"),
+            Row(_("gates above 1"), _percent(counts.above_one), ABOVE_ONE, mark="above"),
+            Row(_("f(g), lowest and highest"), f"{number(counts.lowest, 4)}, {number(counts.highest, 4)}", minor=True),
             Row(_("share of the sum of f(g)² in gates above 1"), _percent(counts.share_above_one)),
         ]
 
@@ -215,6 +239,7 @@ class PositionChanges(Panel[Changes]):
     )
     play = "position"
     play_interval = 500
+    handles = MappingProxyType({"position": Handle(_("position that is changed"), ("position",), "y")})
     _length, _width, _hidden = 8, 16, 40
 
     def make_controls(self):
@@ -228,6 +253,12 @@ class PositionChanges(Panel[Changes]):
 
     def make_view(self):
         return PositionChangesView()
+
+    def track(self, handle):
+        return self.view.at(self.view.maps[0].axes, 0, np.arange(self._length))
+
+    def idle(self, state):
+        return {} if state["size"] else dict.fromkeys(("layer", "seed"), _("the input is not changed"))
 
     def compute(self, *, position, size, layer, seed):
         rng = np.random.default_rng(seed)

@@ -9,7 +9,9 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,11 @@ class CacheHeadsView(View[HeadWeights]):
             self.tips.append(self.moving(tips))
         (line,) = self.share_axes.plot([], [], color=theme.SECOND, linewidth=theme.LINE, marker="s", markersize=4)
         self.share = self.moving(line)
+        self.shows = {
+            "right": (self.bars[0], self.tips[0]),
+            "here": (self.bars[1], self.tips[1]),
+            "share": (self.share,),
+        }
 
     def update(self, data: HeadWeights) -> Self:
         slots = np.arange(len(data.weights))
@@ -77,3 +84,21 @@ class CacheHeadsView(View[HeadWeights]):
             tips.set_data(slots[seen], heights[seen])
         self.share.set_data(np.arange(len(data.misplaced)) + data.prompt - 1, data.misplaced)
         return self
+
+    def grips(self, data):
+        return {
+            "step": self.grip(self.share_axes, len(data.weights) - 1, 0, anywhere=True),
+            "prompt": self.grip(self.share_axes, data.prompt - 0.5, 1),
+        }
+
+    def words(self, data):
+        (left, right), (top, bottom) = self.at(self.weights_axes, [-1, self.slots], [1.05, -1.05]).T
+        yield Word(_("as it should be"), left, top + 8, theme.FIRST)
+        yield Word(_("as it is"), left, bottom - 8, theme.SECOND)
+        yield Word(_("share on wrong tokens"), *(self.at(self.share_axes, -1, 0.92)), theme.SECOND)
+        for weights, sign, colour in ((data.right_weights, 1, theme.FIRST), (data.weights, -1, theme.SECOND)):
+            slot = int(weights.argmax())
+            x, y = self.at(self.weights_axes, slot, sign * weights[slot])
+            yield Word(data.tokens[slot], x, y, colour, "left" if slot > self.slots / 2 else "right")
+        x = self.at(self.weights_axes, len(data.tokens) - 1, 0)[0]
+        yield Word(data.tokens[-1], min(x, right - 30), bottom + 10, side="on")

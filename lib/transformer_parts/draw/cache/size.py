@@ -9,7 +9,9 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _, plural
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class CacheSizeView(View[CacheBytes]):
         self.memory = self._line(theme.FIRST, linewidth=theme.LINE)
         self.full = self._line(theme.FIRST, linestyle="", marker="o", markersize=8, zorder=3)
         self.place = self._line(theme.INK, linewidth=theme.THIN)
+        self.shows = {name: (self.lines[name], self.marks[name]) for name in self.looks}
+        self.shows["memory"] = (self.memory, self.full)
 
     def _line(self, colour: str, **look):
         (line,) = self.axes.plot([], [], color=colour, **{"linewidth": theme.LINE} | look)
@@ -73,3 +77,19 @@ class CacheSizeView(View[CacheBytes]):
         self.full.set_data(fits, np.full(len(fits), data.memory))
         self.place.set_data([data.length] * 2, self.axes.get_ylim())
         return self
+
+    def grips(self, data):
+        return {
+            "length": self.grip(self.axes, data.length, data.held[data.n_kv_heads], anywhere=True),
+            "memory": self.grip(self.axes, 1, data.memory),
+        }
+
+    def words(self, data):
+        # Names stand apart along the lines, which may lie close to one another.
+        names = {data.n_heads: (_("a kv head for each query head"), 10), 1: (_("one kv head"), 5)}
+        chosen = plural("chosen: {n} kv head", "chosen: {n} kv heads", data.n_kv_heads)
+        for n_kv_heads, (text, at) in (names | {data.n_kv_heads: (chosen, 12)}).items():
+            side = "left" if at == 10 else "right"
+            yield self.word(text, self.axes, 2.0**at, data.curves[n_kv_heads][at], theme.VALUE, side, up=-5 * (at > 10))
+        memory = _("{memory:g} GiB of memory", memory=data.memory / 2**30)
+        yield Word(memory, *(self.at(self.axes, 2.0**2.5, data.memory)), theme.FIRST, "above")

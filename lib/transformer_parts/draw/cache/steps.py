@@ -10,7 +10,9 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 EXACT = 1e-12
 LEAST = 1e-17
@@ -78,6 +80,8 @@ class CacheStepsView(View[Steps]):
             for colour in (theme.FIRST, theme.SECOND)
         )
 
+        self.shows = {"errors": (self.good, self.bad), "weights": (self.bars, self.tips), "query": (self.query_hands,)}
+
     def _axes(self, box: tuple[float, float, float, float], *, x: str = "", y: str = "") -> Axes:
         axes = theme.style(self.fig.add_axes(box), x=x, y=y)
         axes.set(xlim=(-0.7, self.slots - 0.3), xticks=range(0, self.slots, 4))
@@ -122,6 +126,24 @@ class CacheStepsView(View[Steps]):
         for line, chosen in ((self.good, errors <= EXACT), (self.bad, errors > EXACT)):
             line.set_data(times[chosen], errors[chosen])
         return self
+
+    def grips(self, data):
+        return {
+            "step": self.grip(self.weights_axes, data.keys.shape[1] - 1, 0, anywhere=True),
+            "prompt": self.grip(self.weights_axes, data.pad + data.prompt - 0.5, 1),
+        }
+
+    def words(self, data):
+        groups, slots, _pair = data.keys.shape
+        yield Word(_("query"), *self.at(self.grid, slots - 1.5, groups), theme.QUERY, "left")
+        (left, right), top = self.at(self.weights_axes, [-0.7, self.slots - 0.3], 1.04)[:, 0], self.size[1] * 0.29
+        yield Word(_("keys; grey: as they should be"), left, top, theme.KEY)
+        yield Word(_("attention; grey: as it should be"), right, top + 18, theme.VALUE, "left")
+        edge = data.pad + data.prompt - 0.5
+        yield Word(_("prompt"), *self.at(self.error_axes, edge, 1e3), side="left")
+        yield Word(_("new tokens"), *self.at(self.error_axes, edge, 1e3))
+        yield Word(_("error"), *self.at(self.error_axes, self.slots - 0.3, 1e3), theme.SECOND, "left")
+        yield Word(_("rounding"), *self.at(self.error_axes, self.slots - 0.3, EXACT / 100), theme.FIRST, "left")
 
     def _draw_hands(self, data: Steps, groups: int, newest: int) -> None:
         # Row 0 is the last kv head's; the query is drawn above the first's.

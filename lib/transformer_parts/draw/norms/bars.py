@@ -12,12 +12,12 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
+from transformer_parts.draw.overlay import Grip, Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 from transformer_parts.maths.norms import Moments
 
 RMS_NORM, LAYER_NORM, DIFFERENCE = theme.FIRST, theme.SECOND, theme.THIRD
-RMS_NORM_SYMBOL = r"$\frac{x}{\mathrm{RMS}}$"
-LAYER_NORM_SYMBOL = r"$\frac{x-\mu}{\sigma}$"
 DIFFERENCE_SYMBOL = r"$\Delta$"
 
 
@@ -42,6 +42,9 @@ class NormBarsView(View[Pair]):
 
     size = (680, 440)
     places = (-0.22, 0.0, 0.22)
+    #: Heights of the axes, in few steps, so that bars grow and shrink with the vector.
+    input_spans = (5.0, 10.0, 1e2, 1e3, 1e4)
+    output_spans = (2.2, 6.6)
 
     def build(self) -> None:
         self.input_axes = self._axes(0.565, "$x_i$")
@@ -55,12 +58,14 @@ class NormBarsView(View[Pair]):
         self.rms_bars = self._bars(self.output_axes, RMS_NORM, "o")
         self.layer_bars = self._bars(self.output_axes, LAYER_NORM, "s")
         self.difference_bars = self._bars(self.output_axes, DIFFERENCE, "D")
-        self.output_axes.legend(
-            handles=[self.rms_bars[1], self.layer_bars[1], self.difference_bars[1]],
-            labels=[RMS_NORM_SYMBOL, LAYER_NORM_SYMBOL, DIFFERENCE_SYMBOL],
-            loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=theme.SYMBOL + 2, frameon=False,
-            handlelength=0.8, handletextpad=0.4, borderpad=0.1, labelspacing=1.1,
-        )  # fmt: skip
+        self.shows = {
+            "x": self.input_bars,
+            "mean": self.mean_level,
+            "rms": self.rms_level,
+            "rms_norm": self.rms_bars,
+            "layer_norm": self.layer_bars,
+            "difference": self.difference_bars,
+        }
 
     def _axes(self, bottom: float, symbol: str) -> Axes:
         axes = theme.style(self.fig.add_axes((0.095, bottom, 0.765, 0.41)))
@@ -91,11 +96,12 @@ class NormBarsView(View[Pair]):
 
     def update(self, data: Pair) -> Self:
         channels = np.arange(1, len(data.x) + 1)
-        for axes, values in (
-            (self.input_axes, data.x),
-            (self.output_axes, (data.rms_norm, data.layer_norm, data.difference)),
+        for axes, values, spans in (
+            (self.input_axes, data.x, self.input_spans),
+            (self.output_axes, (data.rms_norm, data.layer_norm, data.difference), self.output_spans),
         ):
-            span = 1.12 * theme.step_above(float(np.abs(values).max()))
+            highest = float(np.abs(values).max())
+            span = 1.12 * next((span for span in spans if span >= highest), spans[-1])
             self.limits(axes, x=(0.5, len(channels) + 0.5), y=(-span, span))
         self._set(self.input_bars, channels, data.x)
         for bars, place, values in zip(
@@ -109,6 +115,26 @@ class NormBarsView(View[Pair]):
             line.set_ydata([level, level])
             text.set_y(float(level))
         return self
+
+    def grips(self, data):
+        width = 1 / len(data.x)
+        left, top, across, down = self.grip(self.input_axes, 1, 0, anywhere=True).box
+        return {
+            f"x{i + 1}": Grip(
+                *self.at(self.input_axes, i + 1, x),
+                (round(left + i * width * across), top, round(width * across), down),
+            )
+            for i, x in enumerate(data.x)
+        }
+
+    def words(self, data):
+        for axes, text in ((self.input_axes, _("input")), (self.output_axes, _("after the norm"))):
+            left, top = self.at(axes, axes.get_xlim()[0], axes.get_ylim()[1])
+            yield Word(text, left + 30, top + 10)
+        names = ((_("RMSNorm"), RMS_NORM), (_("LayerNorm"), LAYER_NORM), (_("difference"), DIFFERENCE))
+        right, top = self.at(self.output_axes, self.output_axes.get_xlim()[1], self.output_axes.get_ylim()[1])
+        for i, (text, colour) in enumerate(names):
+            yield Word(text, right, top + 60 + 30 * i, colour)
 
     @staticmethod
     def _set(bars: tuple[LineCollection, Line2D], places: NDArray, values: NDArray) -> None:

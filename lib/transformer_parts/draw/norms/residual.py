@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.norms.bars import DIFFERENCE, DIFFERENCE_SYMBOL, LAYER_NORM, RMS_NORM, Pair
+from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,9 @@ class NormResidualView(View[Channels]):
         (layer,) = self.output_axes.plot([], [], linestyle="", marker="s", markersize=1.8, color=LAYER_NORM, zorder=3)
         self.layer_points = self.moving(layer)
         self.difference_stems = self._stems(self.difference_axes, DIFFERENCE)
-        self.output_axes.legend(
-            handles=[Line2D([], [], color=RMS_NORM, linewidth=2), Line2D([], [], ls="", marker="s", color=LAYER_NORM)],
-            labels=[r"$x\,/\,\mathrm{RMS}$", r"$(x-\mu)\,/\,\sigma$"],
-            loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize=theme.SYMBOL, frameon=False,
-            borderpad=0.0, borderaxespad=0.2, handlelength=1.2, handletextpad=0.4, columnspacing=1.2,
-        )  # fmt: skip
+        self.mean = self.moving(
+            self.input_axes.axhline(0, color=LAYER_NORM, linewidth=theme.LINE, linestyle=(0, (5, 2)), zorder=4)
+        )
         self.bounds = [self._bound(sign) for sign in ("", "−")]
         self.marks = []
         for axes in (self.input_axes, self.output_axes, self.difference_axes):
@@ -59,6 +58,13 @@ class NormResidualView(View[Channels]):
                 [], [], marker="D", markersize=8, color=theme.THIRD, markeredgecolor=theme.INK, zorder=5, clip_on=False
             )
             self.marks.append(self.moving(mark))
+        self.shows = {
+            "mean": (self.mean,),
+            "largest": tuple(self.marks),
+            "rms_norm": (self.rms_stems,),
+            "layer_norm": (self.layer_points,),
+            "difference": (self.difference_stems,),
+        }
 
     def _axes(self, bottom: float, symbol: str, reach: float, ticks: list[float], *, linear_up_to: float) -> Axes:
         axes = theme.style(self.fig.add_axes((0.115, bottom, 0.805, 0.26)))
@@ -101,8 +107,23 @@ class NormResidualView(View[Channels]):
             stems.set_data(np.repeat(places, 3), heights.reshape(-1))
             stems.set_linewidth(max(1.0, 200 / len(places)))
             mark.set_data([place], [values[data.largest]])
+        self.mean.set_ydata([pair.moments.mean] * 2)
         self.layer_points.set_data(places, pair.layer_norm[data.order])
         for (line, text), sign in zip(self.bounds, (1, -1), strict=True):
             line.set_ydata([sign * len(places) ** 0.5] * 2)
             text.set_y(sign * len(places) ** 0.5)
         return self
+
+    def grips(self, data):
+        axes = self.input_axes
+        return {"mean": self.grip(axes, axes.get_xlim()[1], data.pair.moments.mean, anywhere=True)}
+
+    def words(self, data):
+        for axes, names in (
+            (self.input_axes, ((_("input, and its mean (dashed)"), theme.INK),)),
+            (self.output_axes, ((_("RMSNorm"), RMS_NORM), (_("LayerNorm"), LAYER_NORM))),
+            (self.difference_axes, ((_("difference"), DIFFERENCE),)),
+        ):
+            left, top = self.at(axes, axes.get_xlim()[0], axes.get_ylim()[1])
+            for i, (text, colour) in enumerate(names):
+                yield Word(text, left + 26 + 74 * i, top + 4, colour)

@@ -10,8 +10,10 @@ from matplotlib.text import Text
 from numpy.typing import ArrayLike, NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.norms.bars import LAYER_NORM, LAYER_NORM_SYMBOL, RMS_NORM, RMS_NORM_SYMBOL, Pair
+from transformer_parts.draw.norms.bars import LAYER_NORM, RMS_NORM, Pair
+from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,12 @@ class NormSphereView(View[Space]):
             line.set_clip_path(window)
         self.rms_point = self._point(RMS_NORM)
         self.layer_point = self._point(LAYER_NORM)
-        self.axes.legend(
-            handles=[self.rms_point, self.layer_point], labels=[RMS_NORM_SYMBOL, LAYER_NORM_SYMBOL],
-            loc="upper left", fontsize=theme.SYMBOL + 2, frameon=False, handlelength=0.8, labelspacing=0.8,
-        )  # fmt: skip
+        self.shows = {
+            "x": self.x_arrow,
+            "centered": self.centered_arrow,
+            "rms_norm": (self.rms_point,),
+            "layer_norm": (self.layer_point,),
+        }
 
     def _line(self, colour: str, width: float, dash: str | tuple, zorder: float = 4) -> Line2D:
         (line,) = self.axes.plot([], [], color=colour, linewidth=width, linestyle=dash, zorder=zorder)
@@ -133,6 +137,34 @@ class NormSphereView(View[Space]):
         self.rms_point.set_data([rms[0]], [rms[1]])
         self.layer_point.set_data([layer[0]], [layer[1]])
         return self
+
+    def grips(self, data):
+        grips = {}
+        for i in (0, 1):
+            place = self.axis_ends(i, data.azimuth, data.elevation)
+            if np.isfinite(place).all():
+                grips[f"axis{i + 1}"] = self.grip(self.axes, *place)
+        return grips
+
+    @staticmethod
+    def axis_ends(axis: int, azimuth: ArrayLike, elevation: ArrayLike) -> NDArray:
+        """Return where the end of the first or second axis stands, (…, 2); infinite where it points away."""
+        a, e = np.radians(azimuth) - axis * np.pi / 2, np.radians(elevation)
+        ends = 2.15 * np.stack(np.broadcast_arrays(-np.sin(a), -np.sin(e) * np.cos(a)), axis=-1)
+        return np.where((np.cos(a) > 1e-9)[..., None], ends, np.inf)
+
+    def words(self, data):
+        to_screen = camera(data.azimuth, data.elevation).T
+        rms, layer = ((point @ to_screen)[:2] for point in (data.pair.rms_norm, data.pair.layer_norm))
+        sides = ("left", "right") if rms[0] < layer[0] else ("right", "left")
+        yield Word(_("RMSNorm"), *self.at(self.axes, *rms), RMS_NORM, sides[0])
+        yield Word(_("LayerNorm"), *self.at(self.axes, *layer), LAYER_NORM, sides[1])
+        for text, colour, height in (
+            (_("grey sphere: RMS 1"), theme.FAINT, 0),
+            (_("red circle: RMS 1 and mean 0"), LAYER_NORM, 1),
+            (_("blue curve: x moved along (1, 1, 1)"), RMS_NORM, 2),
+        ):
+            yield Word(text, 8, self.size[1] - 50 + 19 * height, colour)
 
     def _place(self, arrow: tuple[FancyArrowPatch, Text], end: NDArray, *, beside: bool = False) -> None:
         body, text = arrow

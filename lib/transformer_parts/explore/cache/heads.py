@@ -9,7 +9,9 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.cache import CacheHeadsView, HeadWeights
 from transformer_parts.explore import controls
 from transformer_parts.explore.cache.steps import WAYS
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.ranges import places
 from transformer_parts.explore.readout import Row
 from transformer_parts.language import _
 from transformer_parts.maths.cache import FAULTS, Chunk, Glance, head_run, head_whole, misplaced
@@ -39,6 +41,13 @@ class CacheHeads(Panel[HeadWeights]):
         }
     )  # fmt: skip
     play = "step"
+    primary = ("head", "fault", "step", "prompt")
+    handles = MappingProxyType(
+        {
+            "step": Handle(_("newest token"), ("step",), "x"),
+            "prompt": Handle(_("end of the prompt"), ("prompt",), "x"),
+        }
+    )
     play_interval = 300
 
     def __init__(self, *, language: str | None = None):
@@ -76,6 +85,17 @@ class CacheHeads(Panel[HeadWeights]):
 
     def make_view(self):
         return CacheHeadsView()
+
+    def track(self, handle):
+        values = np.array(list(places(self.controls[handle]).values()))
+        if handle == "step":
+            return self.view.at(self.view.share_axes, self.state["prompt"] + values - 1, 0)
+        return self.view.at(self.view.share_axes, values - 0.5, 1)
+
+    def idle(self, state):
+        if FAULTS[state["fault"]].scaling != "none":
+            return {}
+        return {"trained_length": _("the base stays as it is")}
 
     def couple(self, name):
         if name == "prompt":
@@ -120,17 +140,18 @@ class CacheHeads(Panel[HeadWeights]):
         worst = int(data.misplaced.argmax())
         return [
             Row(_("newest token"), repr(data.tokens[-1])),
-            Row(_("attends most to, rightly"), _most(data.right_weights, data.tokens), theme.FIRST),
-            Row(_("attends most to, here"), _most(data.weights, data.tokens), theme.SECOND),
-            Row(_("attention on the wrong tokens"), f"{100 * data.misplaced[-1]:.2f} %", theme.SECOND),
+            Row(_("attends most to, rightly"), _most(data.right_weights, data.tokens), theme.FIRST, mark="right"),
+            Row(_("attends most to, here"), _most(data.weights, data.tokens), theme.SECOND, mark="here"),
+            Row(_("attention on the wrong tokens"), f"{100 * data.misplaced[-1]:.2f} %", theme.SECOND, mark="share"),
             Row(
                 _("the most so far"),
                 _("{percent:.2f} % at step {step}", percent=100 * data.misplaced[worst], step=worst),
                 theme.SECOND,
+                minor=True,
             ),
-            Row(_("mean over the steps so far"), f"{100 * data.misplaced.mean():.2f} %"),
-            Row(_("position, right and used"), f"{data.right_position}, {data.position}"),
-            Row(_("slowest pair, rad per position"), f"{data.slowest:.4e}"),
+            Row(_("mean over the steps so far"), f"{100 * data.misplaced.mean():.2f} %", minor=True),
+            Row(_("position, right and used"), f"{data.right_position}, {data.position}", minor=True),
+            Row(_("slowest pair, rad per position"), f"{data.slowest:.4e}", minor=True),
         ]
 
 

@@ -8,6 +8,7 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.cache import CacheBytes, CacheSizeView
 from transformer_parts.explore import controls
 from transformer_parts.explore.budget import CUSTOM, MODELS, divisors, offer
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row
 from transformer_parts.language import _
@@ -36,6 +37,13 @@ class CacheSize(Panel[CacheBytes]):
             "Llama 2 7B": {"model": "Llama 2 7B", "value_bytes": 2, "length": 4096, "memory": 16},
             _("Llama 3 70B at 131,072"): {"model": "Llama 3 70B", "value_bytes": 2, "length": 131072, "memory": 64},
             "SmolLM2, float32": {"model": "SmolLM2 135M", "value_bytes": 4, "length": 16384, "memory": 2},
+        }
+    )
+    primary = ("model", "n_kv_heads", "length", "memory")
+    handles = MappingProxyType(
+        {
+            "length": Handle(_("tokens in the cache"), ("length",), "x"),
+            "memory": Handle(_("memory there is"), ("memory",), "y"),
         }
     )
     powers = tuple(2**i for i in range(21))
@@ -109,11 +117,29 @@ class CacheSize(Panel[CacheBytes]):
                 _("bytes per token: 2·layers·G·K·bytes = {factors}", factors=factors),
                 f"{data.per_token[chosen]:,}",
                 theme.VALUE,
+                mark="chosen",
             ),
-            Row(_("with a kv head for each query head (dashed)"), f"{data.per_token[every]:,}", theme.VALUE),
-            Row(_("with a single kv head (dotted)"), f"{data.per_token[1]:,}", theme.VALUE),
-            Row(_("cache, tokens held: {length:,}", length=data.length), _gibibytes(data.held[chosen]), theme.VALUE),
-            Row(_("with a kv head for each query head"), _gibibytes(data.held[every])),
+            Row(
+                _("with a kv head for each query head (dashed)"),
+                f"{data.per_token[every]:,}",
+                theme.VALUE,
+                minor=True,
+                mark="all",
+            ),
+            Row(
+                _("with a single kv head (dotted)"),
+                f"{data.per_token[1]:,}",
+                theme.VALUE,
+                minor=True,
+                mark="one",
+            ),
+            Row(
+                _("cache, tokens held: {length:,}", length=data.length),
+                _gibibytes(data.held[chosen]),
+                theme.VALUE,
+                mark="chosen",
+            ),
+            Row(_("with a kv head for each query head"), _gibibytes(data.held[every]), minor=True, mark="all"),
             Row(
                 _("grouped heads take"),
                 _("{n} / {all} = {percent:.2f} % of that", n=chosen, all=every, percent=100 * chosen / every),
@@ -122,8 +148,9 @@ class CacheSize(Panel[CacheBytes]):
                 _("tokens that fit into {memory:g} GiB", memory=data.memory / 2**30),
                 f"{data.fits[chosen]:,}",
                 theme.FIRST,
+                mark="memory",
             ),
-            Row(_("with a kv head for each query head"), f"{data.fits[every]:,}"),
+            Row(_("with a kv head for each query head"), f"{data.fits[every]:,}", minor=True),
         ]
 
 

@@ -8,7 +8,9 @@ import numpy as np
 from transformer_parts.draw import theme
 from transformer_parts.draw.cache import EXACT, CacheStepsView, Steps
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.ranges import places
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
 from transformer_parts.maths import budget
@@ -60,6 +62,13 @@ class CacheSteps(Panel[Steps]):
         }
     )
     play = "step"
+    primary = ("fault", "step", "prompt", "n_layers")
+    handles = MappingProxyType(
+        {
+            "step": Handle(_("newest token"), ("step",), "x"),
+            "prompt": Handle(_("end of the prompt"), ("prompt",), "x"),
+        }
+    )
     play_interval = 500
 
     steps, most_prompt, most_pad = 10, 10, 4
@@ -79,7 +88,7 @@ class CacheSteps(Panel[Steps]):
 
     def make_controls(self):
         return {
-            "fault": controls.choice(_("way"), WAYS, "none"),
+            "fault": controls.choice(_("way"), WAYS, "restart"),
             "step": controls.integer(_("step"), 8, 0, self.steps),
             "prompt": controls.integer(_("prompt"), 6, 1, self.most_prompt),
             "pad": controls.integer(_("padding, left"), 0, 0, self.most_pad),
@@ -93,6 +102,18 @@ class CacheSteps(Panel[Steps]):
 
     def make_view(self):
         return CacheStepsView()
+
+    def track(self, handle):
+        state, axes = self.state, self.view.weights_axes
+        values = np.array(list(places(self.controls[handle]).values()))
+        if handle == "step":
+            return self.view.at(axes, state["pad"] + state["prompt"] + values - 1, 0)
+        return self.view.at(axes, state["pad"] + values - 0.5, 1)
+
+    def idle(self, state):
+        if FAULTS[state["fault"]].scaling != "none":
+            return {}
+        return {"trained_length": _("the base stays as it is")}
 
     def couple(self, name):
         pad, layer = self.controls["pad"], self.controls["layer"]
@@ -157,16 +178,26 @@ class CacheSteps(Panel[Steps]):
         held = data.keys.shape[1]
         return [
             Row(_("the same as the whole sequence at once?"), verdict),
-            Row(_("error at this step, largest over channels"), f"{data.errors[-1]:.2e}", _colour(data.errors[-1])),
-            Row(_("largest error so far"), f"{worst:.2e}", _colour(worst)),
-            Row(_("size of the right output (RMS)"), number(data.output_rms, 3)),
-            Row(_("attention that goes to the wrong tokens"), f"{100 * data.misplaced:.2f} %", theme.VALUE),
-            Row(_("position of the newest token, right"), f"{data.right_position}"),
-            Row(_("position it was turned by"), f"{data.position}", theme.QUERY),
-            Row(_("slowest pair, rad per position"), number(data.slowest, 8)),
-            Row(_("tokens in the cache, padding among them"), f"{held}, {data.pad}"),
-            Row(_("bytes per token, float64: 2·layers·G·K·8"), f"{data.token_bytes:,}"),
-            Row(_("bytes in the cache"), f"{data.held_bytes:,}"),
+            Row(
+                _("error at this step, largest over channels"),
+                f"{data.errors[-1]:.2e}",
+                _colour(data.errors[-1]),
+                mark="errors",
+            ),
+            Row(_("largest error so far"), f"{worst:.2e}", _colour(worst), minor=True, mark="errors"),
+            Row(_("size of the right output (RMS)"), number(data.output_rms, 3), minor=True),
+            Row(
+                _("attention that goes to the wrong tokens"),
+                f"{100 * data.misplaced:.2f} %",
+                theme.VALUE,
+                mark="weights",
+            ),
+            Row(_("position of the newest token, right"), f"{data.right_position}", minor=True),
+            Row(_("position it was turned by"), f"{data.position}", theme.QUERY, mark="query"),
+            Row(_("slowest pair, rad per position"), number(data.slowest, 8), minor=True),
+            Row(_("tokens in the cache, padding among them"), f"{held}, {data.pad}", minor=True),
+            Row(_("bytes per token, float64: 2·layers·G·K·8"), f"{data.token_bytes:,}", minor=True),
+            Row(_("bytes in the cache"), f"{data.held_bytes:,}", minor=True),
         ]
 
 

@@ -6,6 +6,7 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.context_extension import ExtensionFrequenciesView, Frequencies
 from transformer_parts.explore import controls
 from transformer_parts.explore.context_extension.methods import FACTORS, METHODS, lengths
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -50,6 +51,8 @@ class ExtensionFrequencies(Panel[Frequencies]):
             },
         }
     )
+    primary = ("method", "factor", "length", "trained_length")
+    handles = MappingProxyType({"length": Handle(_("turns of the fastest pair at the length l"), ("length",), "y")})
     #: The position whose scaled position the table gives for two pairs: PI's worked example.
     position = 3000
 
@@ -96,17 +99,26 @@ class ExtensionFrequencies(Panel[Frequencies]):
         scaled = ", ".join(number(self.position * ratio, 2) for ratio in coverage.ratio[[0, -1]])
         factor = data.attention_factor
         return [
-            Row(_("pairs with a whole turn within L"), _("{n} of {all}", n=pairs - slow, all=pairs)),
+            Row(_("pairs with a whole turn within L"), _("{n} of {all}", n=pairs - slow, all=pairs), minor=True),
             Row(
-                _("of the other {slow}, beyond their trained angle at l", slow=slow),
+                _("of the other {slow}, beyond their trained angle at l = {length:,}", slow=slow, length=data.length),
                 f"{coverage.beyond.sum()}",
                 theme.SECOND,
+                mark="beyond",
             ),
             Row(_("the largest angle reached over the angle seen, of these"), worst),
-            Row(_("θ′/θ of the fastest and of the slowest pair"), ", ".join(map(number, coverage.ratio[[0, -1]]))),
-            Row(_("position {position} stands, for these two, where stood", position=self.position), scaled),
-            Row(_("base of the frequencies"), f"{data.rope_base:,.2f}"),
             Row(
-                _("attention factor of q and of k; its square, of the logits"), f"{number(factor)}, {number(factor**2)}"
+                _("θ′/θ of the fastest and of the slowest pair"),
+                ", ".join(map(number, coverage.ratio[[0, -1]])),
+                mark="ratio",
+            ),
+            Row(
+                _("position {position} stands, for these two, where stood", position=self.position), scaled, minor=True
+            ),
+            Row(_("base of the frequencies"), f"{data.rope_base:,.2f}", minor=True),
+            Row(
+                _("attention factor of q and of k; its square, of the logits"),
+                f"{number(factor)}, {number(factor**2)}",
+                minor=True,
             ),
         ]

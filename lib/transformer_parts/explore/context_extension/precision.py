@@ -33,6 +33,7 @@ class PositionPrecision(Panel[Precision]):
             _("float32 at 4095"): {"dtype": "float32", "position": 4095, **_head},
         }
     )
+    untouchable = _("The positions are counted from m, so that nothing stands elsewhere when m changes.")
     steps = np.arange(-16, 17)
     play = "position"
 
@@ -64,26 +65,30 @@ class PositionPrecision(Panel[Precision]):
         at = int(np.flatnonzero(data.steps == 0)[0])
         held = data.position + data.rounded_steps[at]
         return [
-            Row(_("position {position} becomes", position=data.position), number(held, 0), theme.FIRST),
-            Row(_("from there to the next number of {dtype}", dtype=data.dtype), _spacing(data)),
+            Row(_("position {position} becomes", position=data.position), number(held, 0), theme.FIRST, mark="steps"),
+            Row(_("from there to the next number of {dtype}", dtype=data.dtype), _spacing(data), minor=True),
             Row(
                 _("different numbers that positions 0 to {position:,} become", position=data.position),
                 f"{data.distinct:,}",
+                minor=True,
             ),
             Row(
                 _("largest error of an angle, positions rounded"),
                 _("{angle} rad", angle=number(data.errors["positions"].max(), 4)),
                 theme.FIRST,
+                mark="positions",
             ),
             Row(
                 _("the same, frequencies rounded"),
                 _("{angle} rad", angle=number(data.errors["frequencies"].max(), 4)),
                 theme.SECOND,
+                mark="frequencies",
             ),
             Row(
                 _("the same, angles rounded"),
                 _("{angle} rad", angle=number(data.errors["angles"].max(), 4)),
                 theme.THIRD,
+                mark="angles",
             ),
         ]
 

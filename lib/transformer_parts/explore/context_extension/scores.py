@@ -10,7 +10,9 @@ from transformer_parts.draw.context_extension import Attention, ExtensionScoresV
 from transformer_parts.explore import controls
 from transformer_parts.explore.cache.heads import KINDS
 from transformer_parts.explore.context_extension.methods import FACTORS, METHODS
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
+from transformer_parts.explore.ranges import places
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
 from transformer_parts.maths import rope
@@ -54,6 +56,8 @@ class ExtensionScores(Panel[Attention]):
             },
         }
     )
+    primary = ("content", "method", "factor", "shown")
+    handles = MappingProxyType({"factor": Handle(_("end of the trained length"), ("factor",), "x")})
     head_dim = 128
 
     def make_controls(self):
@@ -83,6 +87,15 @@ class ExtensionScores(Panel[Attention]):
 
     def make_view(self):
         return ExtensionScoresView()
+
+    def track(self, handle):
+        axes, trained = self.view.entropy_axes, self.state["trained_length"]
+        lengths = np.array(list(places(self.controls["factor"]).values())) * trained
+        last = np.minimum(self.state["shown"] or lengths, lengths) - 1
+        # The edge stands where the axis, which goes on from it as far as the extension, has the trained length.
+        part = (trained + 0.01 * last) / (1.02 * last)
+        (left, bottom), (right, _bottom) = self.view.at(axes, axes.get_xlim(), 0)
+        return np.stack([left + part * (right - left), np.full(len(part), bottom)], axis=-1)
 
     def couple(self, name):
         if name == "content" and self.controls["content"].value != "equal":
@@ -132,13 +145,19 @@ class ExtensionScores(Panel[Attention]):
                 _("score lost over one step of distance: as trained, extended"),
                 f"{number(before_0 - before_1, 4)}, {number(after_0 - after_1, 4)}",
             ),
-            Row(_("attention factor of q and of k"), number(data.attention_factor)),
+            Row(_("attention factor of q and of k"), number(data.attention_factor), minor=True),
             Row(
                 _("entropy over L = {trained_length:,} keys, as trained", trained_length=data.trained_length),
                 number(data.entropy_trained, 4),
+                minor=True,
             ),
-            Row(_("entropy over s·L = {length:,} keys, as trained", length=data.length), number(trained, 4), theme.INK),
-            Row(_("extended, without the attention factor (dashed)"), number(bare, 4), theme.FIRST),
-            Row(_("extended, with it on q alone (a mistake)"), number(once, 4)),
-            Row(_("extended, with it on q and on k (solid)"), number(after, 4), theme.FIRST),
+            Row(
+                _("entropy over s·L = {length:,} keys, as trained", length=data.length),
+                number(trained, 4),
+                theme.INK,
+                mark="before",
+            ),
+            Row(_("extended, without the attention factor (dashed)"), number(bare, 4), theme.FIRST, mark="bare"),
+            Row(_("extended, with it on q alone (a mistake)"), number(once, 4), minor=True),
+            Row(_("extended, with it on q and on k (solid)"), number(after, 4), theme.FIRST, mark="after"),
         ]
