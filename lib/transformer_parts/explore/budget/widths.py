@@ -21,9 +21,9 @@ class BudgetWidths(Panel[Widths]):
     """A feed-forward layer, plain and gated: what an equal budget asks for, and what the published rule makes of it."""
 
     alt = _(
-        "Above, the matrices of four feed-forward layers laid end to end, so that length is parameters: plain, gated"
-        " of the same width, gated of two thirds of it, gated by the published rule; a dashed line marks the plain"
-        " layer's budget. Below, the steps of the rule: 8d/3, rounded down, multiplied, rounded up to a multiple."
+        "Above, the matrices of four feed-forward layers laid end to end, so that length shows parameters: plain,"
+        " gated of the same width, gated of two thirds of it, gated by the published rule; a dashed line marks the"
+        " plain layer's budget. Below, the steps of the rule: 8d/3, rounded down, multiplied, rounded up to a multiple."
     )
     presets = MappingProxyType(
         {
