@@ -77,7 +77,7 @@ CODE_OF_INTERVIEW = (
 UNCONVERTED = frozenset(
     """
     01_why_position 02_positions 03_relative_bias 06_rope_layout 08_context_extension 10_norm_placement
-    11_activations 13_budget 14_decoder_layer 15_stability 16_long_context 18_real_model
+    14_decoder_layer 15_stability 16_long_context 18_real_model
     """.split()  # noqa: SIM905
 )
 EXPLORER_TAGS = ("explorer", "nbval-ignore-output")

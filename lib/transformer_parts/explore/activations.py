@@ -82,7 +82,7 @@ class ActivationCurves(Panel[Curves]):
             "at": controls.real("x", 1.0, -REACH, REACH, step=0.1, form="g", also=[2.699, -2.699, -1.2785]),
             "beta": controls.real(_("β of Swish"), 1.0, 0, 20, step=0.1, form="g", also=[1.702]),
             "first": controls.choice(_("difference: this"), _COMPARED, "gelu"),
-            "second": controls.choice(_("less this"), _COMPARED, "gelu_tanh"),
+            "second": controls.choice(_("minus this"), _COMPARED, "gelu_tanh"),
         }
 
     def make_view(self):

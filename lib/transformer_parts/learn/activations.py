@@ -23,7 +23,9 @@ def _gelu_by(z):
 _ROOT = np.sqrt(2 / np.pi)
 
 GELU_TANH = Exercise(
-    task=_("my_gelu(x): GELU by tanh, x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))), x an array"),
+    task=_("my_gelu(x): GELU by tanh, x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³)))"),
+    takes=(_("`x`: an array of any shape"),),
+    returns=_("an array of the same shape, in float64"),
     solution=gelu_tanh,
     inputs=_numbers,
     mistakes=(
@@ -36,7 +38,7 @@ GELU_TANH = Exercise(
             "by erf",
             gelu,
             _(
-                "That is the exact GELU, x·Φ(x): right as a function, and up to 4.7e-4 from the one that is asked for."
+                "That is the exact GELU, x·Φ(x): right as a function, and up to 4.7e-4 away from the form asked for."
                 " A checkpoint trained with one should be run with that one."
             ),
         ),
@@ -84,15 +86,17 @@ GELU_TANH = Exercise(
 
 SILU_SLOPE = Exercise(
     task=_("my_silu_slope(x): the derivative of SiLU, x·σ(x), at each x of an array"),
+    takes=(_("`x`: an array of any shape"),),
+    returns=_("an array of the same shape, in float64"),
     solution=silu_derivative,
     inputs=_numbers,
     mistakes=(
         Mistake("SiLU itself", silu, _("That is SiLU; its derivative is asked for.")),
-        Mistake("σ(x)", sigmoid, _("You differentiate the factor x alone; by the product rule x·σ'(x) comes to it.")),
+        Mistake("σ(x)", sigmoid, _("You differentiate the factor x alone. By the product rule, add x·σ'(x).")),
         Mistake(
             "x·σ'(x)",
             lambda x: x * sigmoid(x) * sigmoid(-x),
-            _("You differentiate the factor σ(x) alone; by the product rule σ(x) comes to it."),
+            _("You differentiate the factor σ(x) alone. By the product rule, add σ(x)."),
         ),
         Mistake(
             "σ'(x)",
@@ -107,7 +111,7 @@ SILU_SLOPE = Exercise(
         Mistake(
             "1 − SiLU",
             lambda x: sigmoid(x) * (1 - silu(x)),
-            _("You have σ(x)·(1 − x·σ(x)). It is σ(x)·(1 + x·(1 − σ(x)))."),
+            _("You return σ(x)·(1 − x·σ(x)). Right is σ(x)·(1 + x·(1 − σ(x)))."),
         ),
         Mistake(
             "sign of the second term",
@@ -127,7 +131,7 @@ SILU_SLOPE = Exercise(
         Mistake(
             "GELU's",
             activations.gelu_derivative,
-            _("That is the derivative of GELU, Φ(x) + x·φ(x). Take σ in place of Φ."),
+            _("That is the derivative of GELU, Φ(x) + x·φ(x). Take σ instead of Φ, and σ' instead of φ."),
         ),
     ),
     hints=(
@@ -154,14 +158,16 @@ def _units(rng):
 
 
 DEAD = Exercise(
-    task=_("my_dead(pre): for each unit, whether ReLU leaves it dead over all inputs; pre of shape (inputs, units)"),
+    task=_("my_dead(pre): for each unit, whether ReLU leaves it dead over all inputs"),
+    takes=(_("`pre`: the pre-activations, of shape (inputs, units)"),),
+    returns=_("an array of bool, of shape (units,): True where the unit's output is 0 at every input"),
     solution=lambda pre: (pre <= 0).all(axis=0),
     inputs=_units,
     mistakes=(
         Mistake(
             "zeros counted",
             lambda pre: (pre <= 0).mean(axis=0),
-            _("You return which part of a unit's outputs is zero, its sparsity. A unit is dead if all of them are."),
+            _("You return the fraction of a unit's outputs that is zero. It is dead if all are zero."),
         ),
         Mistake(
             "activity counted",
@@ -171,15 +177,12 @@ DEAD = Exercise(
         Mistake(
             "any input",
             lambda pre: (pre <= 0).any(axis=0),
-            _("You call a unit dead that is zero at some input. Nearly every unit is; dead is zero at every input."),
+            _("You call a unit dead if it is zero at some input. Dead means zero at every input."),
         ),
         Mistake(
             "mean pre-activation",
             lambda pre: pre.mean(axis=0) <= 0,
-            _(
-                "You look at the mean over the inputs. One input above 0 is enough for a gradient, whatever the mean"
-                " is."
-            ),
+            _("You look at the mean over the inputs. A single input above 0 gives a gradient, whatever the mean is."),
         ),
         Mistake(
             "first input",
@@ -204,7 +207,7 @@ DEAD = Exercise(
         Mistake(
             "alive",
             lambda pre: (pre > 0).any(axis=0),
-            _("Those are the units alive; the others are asked for."),
+            _("You return the units that are alive. The task asks for the dead ones."),
         ),
     ),
     hints=(

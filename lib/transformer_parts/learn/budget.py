@@ -49,9 +49,19 @@ def _parameters_inputs(rng):
 
 PARAMETERS = Exercise(
     task=_(
-        "parameters(d, n_layers, n_heads, n_kv_heads, head_dim, d_ff, vocab_size): the three numbers [one layer, the"
-        " whole model with a tied head, the whole model with a head of its own]; SwiGLU, RMSNorm, no biases"
+        "parameters(d, n_layers, n_heads, n_kv_heads, head_dim, d_ff, vocab_size): the parameters of a decoder with"
+        " SwiGLU, two RMSNorms a layer, a final one before the head, and no biases"
     ),
+    takes=(
+        _("`d`: the width of the model"),
+        _("`n_layers`: how many layers"),
+        _("`n_heads`: query heads"),
+        _("`n_kv_heads`: kv heads, fewer than query heads"),
+        _("`head_dim`: the width of a head; n_heads · head_dim need not be d"),
+        _("`d_ff`: the hidden width of the gated feed-forward layer"),
+        _("`vocab_size`: the rows of the embedding"),
+    ),
+    returns=_("three integers: one layer, the whole model with a tied head, the whole model with a head of its own"),
     solution=_parameters_solution,
     inputs=_parameters_inputs,
     mistakes=(
@@ -162,9 +172,15 @@ def _width_with(*, start=lambda d: 8 * d // 3, last=_aligned):
 
 WIDTH = Exercise(
     task=_(
-        "width(d, multiple_of, multiplier): the Llama code's width of a gated feed-forward layer for each entry of the"
-        " integer array d"
+        "width(d, multiple_of, multiplier): the width of a gated feed-forward layer by Llama's code: ⌊8d/3⌋, times the"
+        " multiplier, rounded down, then up to the next multiple"
     ),
+    takes=(
+        _("`d`: widths of models, an array of integers"),
+        _("`multiple_of`: an integer; a width that is a multiple already stays"),
+        _("`multiplier`: a float, such as 1.3"),
+    ),
+    returns=_("an array of integers, one width for each entry of d"),
     solution=_width_solution,
     inputs=_width_inputs,
     mistakes=(
@@ -176,7 +192,7 @@ WIDTH = Exercise(
         Mistake(
             "one multiple too many",
             _width_with(last=lambda n, multiple_of: (n // multiple_of + 1) * multiple_of),
-            _("Where the width is a multiple already, yours goes on to the next one. Rounding up leaves it as it is."),
+            _("Where the width is a multiple already, you go on to the next one. Rounding up leaves it as it is."),
         ),
         Mistake(
             "not rounded up at all",
@@ -186,7 +202,7 @@ WIDTH = Exercise(
         Mistake(
             "multiplier after alignment",
             lambda d, multiple_of, multiplier: np.floor(multiplier * _aligned(8 * d // 3, multiple_of)).astype(int),
-            _("You align first and multiply then, so that the width is no multiple any more. Alignment comes last."),
+            _("You align first and multiply afterwards, so the width is no longer a multiple. Alignment comes last."),
         ),
         Mistake(
             "multiplier ignored",
@@ -214,7 +230,7 @@ WIDTH = Exercise(
     ),
     hints=(
         _("Four steps: 4d, two thirds of it rounded down, times the multiplier rounded down, up to a multiple."),
-        _("On whole arrays: `2 * (4 * d) // 3` rounds down; `np.floor(...).astype(int)` does for the second step."),
+        _("On whole arrays `2 * (4 * d) // 3` rounds down. For the second step take `np.floor(...).astype(int)`."),
         _("Rounding up to a multiple of m without floats: `-(-n // m) * m`."),
     ),
 )
@@ -236,7 +252,19 @@ def _cache_inputs(rng):
 
 
 CACHE = Exercise(
-    task=_("cache_bytes(n_layers, n_heads, n_kv_heads, head_dim, tokens, bytes_per_value): bytes of the KV cache"),
+    task=_(
+        "cache_bytes(n_layers, n_heads, n_kv_heads, head_dim, tokens, bytes_per_value): bytes of the KV cache of a"
+        " sequence"
+    ),
+    takes=(
+        _("`n_layers`: how many layers"),
+        _("`n_heads`: query heads"),
+        _("`n_kv_heads`: kv heads"),
+        _("`head_dim`: the width of a head"),
+        _("`tokens`: how many tokens are cached"),
+        _("`bytes_per_value`: the bytes of one number; 0.5 for 4 bits"),
+    ),
+    returns=_("a number"),
     solution=_cache_solution,
     inputs=_cache_inputs,
     mistakes=(
