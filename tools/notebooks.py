@@ -51,7 +51,8 @@ class Shown(NamedTuple):
 def shown(cell: nbformat.NotebookNode) -> Shown | None:
     """Return what a cell shows, whose source is ``name = Kind(...)`` and ``name``; None if it is another cell.
 
-    The first explorer of a notebook has its import in its cell, so that it needs no other.  A prediction has its question, answers and a function between the brackets, over several lines.
+    The first explorer of a notebook has its import in its cell, so that it needs no other.  A prediction has its
+    question, answers and a function between the brackets, over several lines.
     """
     found = re.fullmatch(r"(?:from \S+ import \w+\n\n)?(\w+) = (\w+)\((.*)\)\n\1", cell.source.strip(), re.DOTALL)
     if cell.cell_type != "code" or found is None or found[2] not in KINDS:

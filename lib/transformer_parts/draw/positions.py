@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import HeatMap
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 HERE, SHIFTED, PRODUCT = theme.FIRST, theme.SECOND, theme.THIRD
 
@@ -102,6 +103,12 @@ class PositionTableView(View[Table]):
         self.marker.set_data([data.shift], [data.product])
         return self
 
+    def grips(self, data):
+        return {
+            "position": self.grip(self.table_axes, data.position, len(data.here) / 2, anywhere=True),
+            "shift": self.grip(self.curve_axes, data.shift, data.product, anywhere=True),
+        }
+
 
 MOVED, WANTED, ERROR = theme.FIRST, theme.SECOND, theme.THIRD
 LEAST = 1e-18
@@ -173,3 +180,10 @@ class ShiftMatrixView(View[Shifted]):
         self.errors.set_data(np.arange(length), np.maximum(data.errors, LEAST))
         self.here.set_data([data.position] * 2, [0, 1])
         return self
+
+    def grips(self, data):
+        error = max(data.errors[data.position], LEAST)
+        return {"position": self.grip(self.error_axes, data.position, error, anywhere=True)}
+
+    def words(self, data):
+        yield self.word(_("float64 rounding lies below"), self.error_axes, len(data.errors), 1e-12, side="left", up=9)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import HeatMap
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 BEFORE, AFTER = theme.FIRST, theme.SECOND
 
@@ -106,6 +107,14 @@ class T5BucketsView(View[Buckets]):
         self.shared.set_data([shared.min() - 0.5, shared.max() + 0.5], [data.bucket] * 2)
         return self
 
+    def grips(self, data):
+        return {"offset": self.grip(self.all_axes, data.offset, data.bucket, anywhere=True)}
+
+    def words(self, data):
+        span = 2 * data.max_distance
+        yield self.word(_("keys before the query"), self.all_axes, -span, 1.02 * data.num_buckets, BEFORE)
+        yield self.word(_("keys after it"), self.all_axes, span, 1.02 * data.num_buckets, AFTER, "left")
+
 
 def _steps(offsets: NDArray, buckets: NDArray) -> tuple[NDArray, NDArray]:
     """Return a staircase with a flat piece around each whole number, its corners alone."""
@@ -196,6 +205,17 @@ class AlibiSlopesView(View[Slopes]):
         self.here.set_data([data.distance], [chosen[data.distance]])
         return self
 
+    def grips(self, data):
+        fall = data.weights[data.head - 1, data.distance] / data.weights[data.head - 1, 0]
+        return {
+            "head": self.grip(self.slope_axes, data.head, data.slopes[data.head - 1], anywhere=True),
+            "distance": self.grip(self.weight_axes, data.distance, fall, anywhere=True),
+        }
+
+    def words(self, data):
+        last = data.weights.shape[1]
+        yield self.word(_("half of the nearest key's weight"), self.weight_axes, last, 0.5, side="left", up=9)
+
 
 WITH, WITHOUT, BIAS = theme.FIRST, theme.SECOND, theme.THIRD
 
@@ -281,6 +301,14 @@ class BiasAndWeightsView(View[BiasedWeights]):
         for line in self.here:
             line.set_data([i, i], [0, 1])
         return self
+
+    def grips(self, data):
+        return {"query": self.grip(self.bias_axes, 0, data.query, anywhere=True)}
+
+    def words(self, data):
+        right, top = self.stem_axes.get_xlim()[0], self.stem_axes.get_ylim()[1]
+        yield self.word(_("with the bias"), self.stem_axes, right, 0.93 * top, WITH)
+        yield self.word(_("without it"), self.stem_axes, right, -0.93 * top, WITHOUT)
 
 
 def _around_zero(bias: NDArray) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import HeatMap, NumberMarks
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 
 RIGHT, READ, DIFFERENCE = theme.FIRST, theme.SECOND, theme.THIRD
 
@@ -133,6 +134,14 @@ class RopeLayoutsView(View[Layouts]):
         self._draw_curves(data)
         return self
 
+    def grips(self, data):
+        read = data.marked[1]
+        return {"offset": self.grip(self.score_axes, data.offset, read, anywhere=True, down_to=self.difference_axes)}
+
+    def words(self, data):
+        yield self.word(_("pairs of training"), self.arcs_axes, 1, 0.9, side="left")
+        yield self.word(_("pairs that the code turns"), self.arcs_axes, 1, -0.9, side="left")
+
     def _draw_curves(self, data: Layouts) -> None:
         ends = (data.offsets[0], data.offsets[-1])
         self.limits(self.score_axes, x=ends, y=_span(data.right, data.read))
@@ -252,3 +261,11 @@ class RopeLayoutHeadsView(View[HeadReadings]):
         self.rms.set_data(np.arange(length), data.rms)
         self.spread.set_data([-1, length], [data.spread] * 2)
         return self
+
+    def grips(self, data):
+        return {"query": self.grip(self.right_axes, 0, data.query, anywhere=True)}
+
+    def words(self, data):
+        length = len(data.right)
+        yield self.word(_("as trained"), self.weight_axes, length - 1, 0.9, RIGHT, "left")
+        yield self.word(_("as read"), self.weight_axes, length - 1, -0.9, READ, "left")

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import Envelope, HeatMap
+from transformer_parts.draw.overlay import Word, spread_out
 from transformer_parts.draw.view import View
+from transformer_parts.language import _
 from transformer_parts.maths.rope_scores import DistanceCounts
 
 
@@ -140,6 +142,11 @@ class ScoreCurveView(View[ScoreCurve]):
         self.where.set_data([data.offset] * 2, [len(data.pairs) - 0.5, -0.5])
         return self
 
+    def grips(self, data):
+        return {
+            "offset": self.grip(self.curve_axes, data.offset, data.score, anywhere=True, down_to=self.pair_axes),
+        }
+
     @staticmethod
     def _heights(data: ScoreCurve) -> tuple[float, float]:
         """Return limits in coarse steps, so that the scale keeps still during a drag."""
@@ -244,3 +251,18 @@ class RopeSpectrumView(View[Spectrum]):
         self.stems.set_linewidth(min(12.0, 0.6 * 72 / 100 * 0.80 * self.size[0] / pairs))
         self.mean.set_data(ends, [data.alignment.mean()] * 2)
         return self
+
+    def grips(self, data):
+        right = len(data.wavelengths) - 0.4
+        return {
+            "trained": self.grip(self.waves, right, data.trained_length, anywhere=True),
+            "offset": self.grip(self.waves, 0.5 * right, data.offset, anywhere=True),
+        }
+
+    def words(self, data):
+        levels = {"trained": data.trained_length, "offset": data.offset}
+        heights = {name: self.at(self.waves, 0, level)[1] - 9 for name, level in levels.items()}
+        apart = spread_out(heights, 15)
+        left = self.at(self.waves, -0.6, 1)[0]
+        yield Word(_("trained length"), left, apart["trained"])
+        yield Word(_("offset"), left, apart["offset"], theme.THIRD)

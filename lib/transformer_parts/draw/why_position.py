@@ -35,6 +35,8 @@ class Reordered:
     # (L, L): the same head's for the sentence as written, rows and columns moved as the words were
     written_weights: NDArray
     causal: bool  # whether a word sees only itself and those before it
+    swapped: tuple[int, int] = (0, 0)  # the places that are swapped
+    shown: tuple[str, ...] = ()  # the words as the reader sees them
 
     @property
     def token_gaps(self) -> NDArray:
@@ -158,6 +160,20 @@ class ReorderingView(View[Reordered]):
         self.masked.set_verts(_boxes(unseen, np.ones(2)))
         self._draw_gaps(data.token_gaps, middles)
         return self
+
+    def grips(self, data):
+        length, axes = len(data.order), self.written.axes
+        first, second = ((place + 0.5) / length for place in data.swapped)
+        return {
+            "first": self.grip(axes, 0.82, first, anywhere=True),
+            "second": self.grip(axes, 0.93, second, anywhere=True),
+        }
+
+    def words(self, data):
+        length = len(data.order)
+        for axes, order in ((self.written.axes, range(length)), (self.moved.axes, data.order)):
+            for place, token in enumerate(order):
+                yield self.word(data.shown[token], axes, 0.02, (place + 0.5) / length)
 
     def _draw_gaps(self, gaps: NDArray, middles: NDArray) -> None:
         shown = np.maximum(gaps, LEAST)

@@ -17,6 +17,7 @@ from transformer_parts.draw.positions import (
     Table,
 )
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
 from transformer_parts.language import _
@@ -35,6 +36,13 @@ class PositionTable(Panel[Table]):
         " marks the position p, a dashed red one p + k. Below, the inner product of the vectors of p and p + k against"
         " the shift k, with a gold diamond at the chosen shift: a symmetric curve with its maximum at 0."
     )
+    handles = MappingProxyType(
+        {
+            "position": Handle(_("position p"), ("position",), "x"),
+            "shift": Handle(_("shift k"), ("shift",), "x"),
+        }
+    )
+    primary = ("position", "shift", "d_model", "base")
     presets = MappingProxyType(
         {
             _("By hand: d = 4"): {"seq_len": 8, "d_model": 4, "position": 0, "shift": 1, "base": 10000.0},
@@ -114,6 +122,12 @@ class ShiftMatrix(Panel[Shifted]):
         " as red squares. Below, the largest error at every position on a logarithmic scale, with a dashed line at"
         " 1e-12."
     )
+    handles = MappingProxyType(
+        {
+            "position": Handle(_("position p"), ("position",), "x"),
+        }
+    )
+    primary = ("shift", "off", "position", "d_model")
     presets = MappingProxyType(
         {
             _("By hand: d = 2, k = 1"): {**_SHIFTED, "d_model": 2, "shift": 1, "position": 0},

@@ -137,6 +137,8 @@ class RopeClocks(Panel[Clocks]):
         "A clock face for each pair of channels, fastest first. The long thin hand is the query's angle, the short"
         " thick one the key's; a face is gold where they agree and grey where they oppose."
     )
+    untouchable = "A hand turns round within a few positions, so one place of it stands for many positions."
+    primary = ("m", "n", "shift", "head_dim")
     presets = MappingProxyType(
         {
             _("By hand: head_dim 4"): {"head_dim": 4, "rope_base": 10000.0, "m": 1, "n": 3, "shift": 0},

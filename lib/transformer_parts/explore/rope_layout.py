@@ -14,6 +14,7 @@ from transformer_parts.draw.rope_layout import (
     RopeLayoutsView,
 )
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -35,6 +36,12 @@ class RopeLayouts(Panel[Layouts]):
         " pairs that the code turns. Top right: the permutation of the rows, filled squares as done, open squares as"
         " needed. Below: the score against the offset n - m as trained and as read, and their difference."
     )
+    handles = MappingProxyType(
+        {
+            "offset": Handle(_("offset between query and key"), ("offset",), "x"),
+        }
+    )
+    primary = ("layout", "rows", "offset", "head_dim")
     presets = MappingProxyType(
         {
             _("By hand: head_dim 4"): {
@@ -152,6 +159,11 @@ class RopeLayoutHeads(Panel[HeadReadings]):
         "Top: two square maps of a real head's attention weights, left as trained, right as read in the wrong layout;"
         " a frame marks one query. Bottom left: that query's weights, as trained upwards, as read downwards. Bottom"
         " right: the size of the scores' difference against the distance i - j."
+    )
+    handles = MappingProxyType(
+        {
+            "query": Handle(_("query token"), ("query",), "y"),
+        }
     )
     presets = MappingProxyType(
         {

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from transformer_parts.draw import theme
 from transformer_parts.draw.why_position import EXACT, Reordered, ReorderingView
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
 from transformer_parts.language import _, join
@@ -65,6 +66,13 @@ class Reordering(Panel[Reordered]):
         " for the one as written with its tokens moved; the difference of the outputs, token by token; and its largest"
         " entry of each token on a logarithmic scale."
     )
+    handles = MappingProxyType(
+        {
+            "first": Handle(_("one of the two places that are swapped"), ("first",), "y"),
+            "second": Handle(_("the other of the two places"), ("second",), "y"),
+        }
+    )
+    primary = ("sentence", "reordering", "scheme", "causal")
     presets = MappingProxyType(
         {
             _("By hand"): {**_DOG, "weights": HAND, "scheme": "none", "causal": False},
@@ -137,6 +145,8 @@ class Reordering(Panel[Reordered]):
             weights=attend.weights(x[order])[-1, head],
             written_weights=attend.weights(x)[-1, head][np.ix_(order, order)],
             causal=causal,
+            swapped=(first, second),
+            shown=tuple(map(_shown, [[word] for word in words])),
         )
 
     def rows(self, data):

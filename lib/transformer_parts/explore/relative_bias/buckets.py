@@ -7,6 +7,7 @@ import numpy as np
 from transformer_parts.draw import theme
 from transformer_parts.draw.relative_bias import AFTER, BEFORE, Buckets, T5BucketsView
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row
 from transformer_parts.language import _
@@ -25,6 +26,11 @@ class T5Buckets(Panel[Buckets]):
         " buckets of one direction over a distance axis that doubles evenly: a grey band where each distance has a"
         " bucket of its own, then steps under a straight line. A gold diamond marks the chosen relative position, a"
         " gold bar all that share its bucket."
+    )
+    handles = MappingProxyType(
+        {
+            "offset": Handle(_("relative position"), ("offset",), "x"),
+        }
     )
     presets = MappingProxyType(
         {

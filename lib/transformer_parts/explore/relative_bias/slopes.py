@@ -7,6 +7,7 @@ import numpy as np
 from transformer_parts.draw import theme
 from transformer_parts.draw.relative_bias import BETWEEN, ONE_SEQUENCE, POWER, AlibiSlopesView, Slopes
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number, vector
 from transformer_parts.language import _
@@ -25,6 +26,12 @@ class AlibiSlopes(Panel[Slopes]):
         " power -8h/n. Below, the weight of a key against its distance, as a share of the nearest key's, for up to"
         " twenty heads in grey and for the chosen one in gold; a dashed line stands at one half."
     )
+    handles = MappingProxyType(
+        {
+            "head": Handle(_("head"), ("head",), "x"),
+            "distance": Handle(_("distance"), ("distance",), "x"),
+        }
+    )
     presets = MappingProxyType(
         {
             "n = 8": {"n_heads": 8, "head": 3, "distance": 8},
@@ -41,7 +48,7 @@ class AlibiSlopes(Panel[Slopes]):
         return {
             "n_heads": controls.integer(_("heads n"), 12, 1, 128),
             "head": controls.integer(_("head h"), 9, 1, 12),
-            "distance": controls.integer(_("distance"), 1, 0, KEYS - 1),
+            "distance": controls.integer(_("distance"), 20, 0, KEYS - 1),
         }
 
     def couple(self, name):

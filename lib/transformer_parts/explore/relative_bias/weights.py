@@ -6,6 +6,7 @@ import numpy as np
 
 from transformer_parts.draw.relative_bias import BIAS, WITH, WITHOUT, BiasAndWeightsView, BiasedWeights
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -33,6 +34,12 @@ class BiasAndWeights(Panel[BiasedWeights]):
         " Bottom left, that query's bias against the key position; bottom right its weights, with the bias upwards in"
         " blue, without it downwards in red."
     )
+    handles = MappingProxyType(
+        {
+            "query": Handle(_("query whose row is framed"), ("query",), "y"),
+        }
+    )
+    primary = ("scheme", "query", "head", "content")
     presets = MappingProxyType(
         {
             _("ALiBi, m = 1/4"): {**_START, "scheme": "alibi"},
@@ -71,6 +78,14 @@ class BiasAndWeights(Panel[BiasedWeights]):
     def couple(self, name):
         if name == "n_heads":
             self.controls["head"].max = self.controls["n_heads"].value
+
+    def idle(self, state):
+        reasons = {}
+        if state["scheme"] != "t5":
+            reasons |= dict.fromkeys(("num_buckets", "max_distance"), _("Only T5's bias has buckets."))
+        if state["content"] == "equal":
+            reasons["seed"] = _("All scores are equal: there is one such content.")
+        return reasons
 
     def make_view(self):
         return BiasAndWeightsView()

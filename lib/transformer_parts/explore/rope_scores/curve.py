@@ -9,6 +9,7 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.artists import envelope, window_of
 from transformer_parts.draw.rope_scores import ScoreCurveView, SyntheticCurve
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -31,6 +32,12 @@ class RopeScores(Panel[SyntheticCurve]):
         " content as a band. Below: one row for each pair of channels, fastest on top, red where it adds to the score"
         " and blue where it takes away; fast pairs alternate, slow ones keep their colour far out."
     )
+    handles = MappingProxyType(
+        {
+            "offset": Handle(_("offset between query and key"), ("offset",), "x"),
+        }
+    )
+    primary = ("content", "offset", "shift", "span")
     presets = MappingProxyType(
         {
             _("By hand: m=1, n=3"): {

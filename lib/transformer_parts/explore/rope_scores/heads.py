@@ -9,6 +9,7 @@ from transformer_parts.draw import theme
 from transformer_parts.draw.artists import envelope, window_of
 from transformer_parts.draw.rope_scores import HeadCurve, ScoreCurveView
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.explore.rope_scores.curve import COLUMNS, FEW_OFFSETS, curve_of, rows_of
@@ -31,6 +32,12 @@ class RopeHeads(Panel[HeadCurve]):
         " passage, a curve for the mean query and key, a band for mean and spread over all contents; later keys,"
         " which no query sees, are hatched. Below: what each pair of channels adds to the curve."
     )
+    handles = MappingProxyType(
+        {
+            "offset": Handle(_("offset between query and key"), ("offset",), "x"),
+        }
+    )
+    primary = ("head", "query", "key", "offset")
     presets = MappingProxyType(
         {
             _("Layer 16 head 0: the previous token"): {**_MEANS, "head": (16, 0)},

@@ -7,6 +7,7 @@ import numpy as np
 from transformer_parts.draw import theme
 from transformer_parts.draw.rope_scores import RopeSpectrumView, Spectrum
 from transformer_parts.explore import controls
+from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
@@ -22,6 +23,12 @@ class RopeSpectrum(Panel[Spectrum]):
         "Above: the wavelength of each pair of channels on a logarithmic scale, a filled circle where it fits into the"
         " trained length L and an open square, on a tinted ground, where it does not; a grey line for base 10,000."
         " Below: the cosine of the angle by which the offset turns each pair apart, with their mean."
+    )
+    handles = MappingProxyType(
+        {
+            "trained": Handle(_("trained length"), ("trained_length",), "y"),
+            "offset": Handle(_("offset"), ("offset",), "y"),
+        }
     )
     presets = MappingProxyType(
         {
