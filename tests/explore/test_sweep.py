@@ -330,7 +330,7 @@ def test_real_frames_are_small_enough_for_the_wire(kind, sample, monkeypatch):
     panel = kind()
     rng = sample.rng(kind.__name__)
     # A heat map of thousands of cells has as many edges.
-    most = 800_000 if kind is PositionTable else 400_000
+    most = 800_000 if kind is PositionTable else 450_000
     for _ in range(3):
         assert len(picture(panel)) < most, panel.state
         wander(panel, rng, monkeypatch)

@@ -114,22 +114,13 @@ PARAMETERS = Exercise(
         Mistake(
             "embedding left out",
             _parameters_with(tables=(0, 1)),
-            _(
-                "The embedding is missing: a table of vocab_size × d, whatever the head is. Leaving it out gives the"
-                " “non-embedding parameters” of scaling laws."
-            ),
+            _("The embedding is missing: a table of vocab_size × d, whatever the head is."),
         ),
     ),
     hints=(
         _("One layer: four attention matrices, three feed-forward matrices, two norms. Write the shape of each."),
-        _(
-            "W_q is d × n_heads·head_dim, W_k and W_v are d × n_kv_heads·head_dim, W_o is n_heads·head_dim × d; the"
-            " feed-forward matrices are d × d_ff (two) and d_ff × d; a norm is d."
-        ),
-        _(
-            "The model: n_layers·layer, one more norm, the embedding vocab_size·d, and that again for a head of its"
-            " own."
-        ),
+        _("With n = n_heads·head_dim and g = n_kv_heads·head_dim: d·n + 2·d·g + n·d for attention, 3·d·d_ff, 2·d."),
+        _("The model: n_layers·layer, one more norm, vocab_size·d, and that again for a head of its own."),
     ),
 )
 
@@ -222,10 +213,7 @@ WIDTH = Exercise(
         Mistake(
             "8d/3 not rounded down",
             lambda d, multiple_of, multiplier: _aligned(np.floor(multiplier * (8 * d / 3)).astype(int), multiple_of),
-            _(
-                "You multiply 8d/3 itself. The code rounds it down to a whole number first, and here that leads to"
-                " another multiple."
-            ),
+            _("You multiply 8d/3 itself. The code rounds it down first, and here that leads to another multiple."),
         ),
     ),
     hints=(
@@ -252,16 +240,13 @@ def _cache_inputs(rng):
 
 
 CACHE = Exercise(
-    task=_(
-        "cache_bytes(n_layers, n_heads, n_kv_heads, head_dim, tokens, bytes_per_value): bytes of the KV cache of a"
-        " sequence"
-    ),
+    task=_("cache_bytes(n_layers, n_heads, n_kv_heads, head_dim, tokens, bytes_per_value): bytes of the KV cache"),
     takes=(
         _("`n_layers`: how many layers"),
         _("`n_heads`: query heads"),
         _("`n_kv_heads`: kv heads"),
         _("`head_dim`: the width of a head"),
-        _("`tokens`: how many tokens are cached"),
+        _("`tokens`: how many tokens of the sequence are cached"),
         _("`bytes_per_value`: the bytes of one number; 0.5 for 4 bits"),
     ),
     returns=_("a number"),
@@ -278,11 +263,7 @@ CACHE = Exercise(
             lambda n, h, g, k, t, b: n * g * k * t * b,
             _("Half is missing: keys and values are both cached."),
         ),
-        Mistake(
-            "one layer",
-            lambda n, h, g, k, t, b: 2 * g * k * t * b,
-            _("This is the cache of one layer; each layer has keys and values of its own."),
-        ),
+        Mistake("one layer", lambda n, h, g, k, t, b: 2 * g * k * t * b, _("Each layer has a cache; this is one's.")),
         Mistake(
             "values, not bytes",
             lambda n, h, g, k, t, b: 2 * n * g * k * t,
@@ -297,10 +278,7 @@ CACHE = Exercise(
         Mistake(
             "scores cached",
             lambda n, h, g, k, t, b: n * h * t * t * b,
-            _(
-                "That is the size of all attention weights, quadratic in the tokens. Keys and values are cached, the"
-                " weights are not."
-            ),
+            _("That is the size of all attention weights. Keys and values are cached, the weights are not."),
         ),
     ),
     hints=(

@@ -203,7 +203,7 @@ export class Explorer {
     on(whole, "focusout", () => this.leave());
     const fit = () => {
       // What is scrolled to stands below the picture, not behind it.
-      whole.style.setProperty("--tp-tall", `${this.stage.clientHeight + 8}px`);
+      whole.style.setProperty("--tp-tall", `${this.stage.parentElement.clientHeight + 8}px`);
       if (this.painter.fit(this.canvas.clientWidth)) this.paint();
     };
     const observer = new ResizeObserver(fit);
