@@ -45,25 +45,10 @@ def printed_address(tmp_path):
         process.wait(30)
 
 
-def test_from_the_printed_address_an_arrow_is_moved_in_two_clicks_and_stills_are_found(new_page, printed_address):
+def test_the_printed_address_is_the_start_page_and_stills_are_found(new_page, printed_address):
     new_page.goto(printed_address)
     expect(new_page.get_by_role("heading", name="Transformer Parts: start here")).to_be_visible(timeout=90_000)
     log = Log(new_page)
-    # A click on the cell and Shift+Enter; then an arrow is taken by its tip.
-    new_page.locator(".jp-CodeCell").first.click()
-    new_page.keyboard.press("Shift+Enter")
-    grip = new_page.get_by_role("slider", name="tip of the query")
-    grip.wait_for(timeout=60_000)
-    before, said = grip.bounding_box(), grip.get_attribute("aria-valuetext")
-    new_page.mouse.move(before["x"] + 8, before["y"] + 8)
-    new_page.mouse.down()
-    new_page.mouse.move(before["x"] + 88, before["y"] + 68, steps=10)
-    new_page.wait_for_timeout(500)
-    new_page.mouse.up()
-    expect(grip).not_to_have_attribute("aria-valuetext", said)
-    after = grip.bounding_box()
-    assert abs(after["x"] - before["x"] - 80) < 12
-    assert abs(after["y"] - before["y"] - 60) < 12
     new_page.get_by_role("link", name="04 · RoPE").click()
     still = new_page.locator("img[src*='figures/rope_plane.png']")
     still.scroll_into_view_if_needed(timeout=90_000)
