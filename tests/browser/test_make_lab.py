@@ -50,7 +50,7 @@ def test_the_printed_address_is_the_start_page_and_stills_are_found(new_page, pr
     expect(new_page.get_by_role("heading", name="Transformer Parts: start here")).to_be_visible(timeout=90_000)
     log = Log(new_page)
     new_page.get_by_role("link", name="04 · RoPE").click()
-    still = new_page.locator("img[src*='figures/rope_plane.png']")
+    still = new_page.locator("img[src*='figures/rope_clocks.png']")
     still.scroll_into_view_if_needed(timeout=90_000)
     still.evaluate("image => image.decode()")
     assert still.evaluate("image => image.naturalWidth") > 1000
