@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_parts.draw.overlay import spread_out
+from transformer_parts.draw.overlay import Word, apart, spread_out
 from transformer_parts.explore.budget import BudgetCost
 
 
@@ -16,6 +16,14 @@ def test_words_keep_their_order_and_a_gap(rng):
 
 def test_words_that_are_apart_stay_where_they_are():
     assert spread_out({"a": 10.0, "b": 40.0}, 14) == {"a": 10.0, "b": 40.0}
+
+
+def test_words_below_one_another_keep_all_but_their_heights():
+    words = [Word("low", 3, 50, "#004488", "left"), Word("high", 4, 45), Word("far", 5, 90)]
+    high, low, far = apart(words, 14)
+    assert (high, far) == (words[1]._replace(y=high.y), words[2])
+    assert low == words[0]._replace(y=low.y)
+    assert low.y - high.y >= 14 - 1e-9
 
 
 def test_a_grip_over_two_pairs_of_axes_and_a_word_at_a_point():

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.overlay import Grip, Word, spread_out
+from transformer_parts.draw.overlay import Grip, Word, apart
 from transformer_parts.draw.view import View
 from transformer_parts.language import _
 
@@ -103,8 +103,7 @@ class LongContextLossView(View[LossByPosition]):
         ends = dict(zip(data.names, self.ends(data)[:, 1].tolist(), strict=True))
         colours = {data.beside: theme.INK, data.method: theme.FIRST}
         x = self.at(self.axes, self.axes.get_xlim()[1], 0)[0]
-        for name, y in spread_out(ends, 14).items():
-            yield Word(data.names[name], x, y, colours.get(name, theme.FAINT))
+        yield from apart(Word(data.names[name], x, y, colours.get(name, theme.FAINT)) for name, y in ends.items())
         top = self.axes.get_ylim()[1]
         yield self.word(_("configured to here"), self.axes, data.trained_length, top, side="left", up=-10)
 
@@ -287,14 +286,12 @@ class LongContextRetrievalView(View[Retrieval]):
             _("other numbers"): (theme.INK, np.mean([*data.others_by_length.values()], axis=0)),
             _("guessing a digit"): (theme.FAINT, [np.log(0.1)]),
         }
-        heights = {
-            text: self.at(self.length_axes, 1024, max(values[-1], LOWEST))[1]
-            for text, (_colour, values) in ends.items()
+        right = self.length_axes.get_xlim()[1]
+        yield from apart(
+            self.word(text, self.length_axes, right, max(values[-1], LOWEST), colour)
+            for text, (colour, values) in ends.items()
             if np.isfinite(values[-1])
-        }
-        x = self.at(self.length_axes, self.length_axes.get_xlim()[1], 0)[0]
-        for text, y in spread_out(heights, 14).items():
-            yield Word(text, x, y, ends[text][0])
+        )
         top = self.depth_axes.get_ylim()[1]
         yield self.word(_("hollow: another number is likelier"), self.depth_axes, -0.02, top, up=9)
         yield self.word(_("grey: beyond {n:,}", n=data.trained_length), self.length_axes, 15000, top, side="left", up=9)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.overlay import Word, spread_out
+from transformer_parts.draw.overlay import Word, apart
 from transformer_parts.draw.view import View
 from transformer_parts.language import Message, _
 from transformer_parts.maths.residual_stream import FirstPass
@@ -27,10 +27,8 @@ _GAP = 15
 
 def at_ends(view: View, axes: Axes, ends: dict[Message, tuple[float, float]], colours: list[str]) -> Iterator[Word]:
     """Yield names at the ends of lines, (x, y) by name, so that none covers another."""
-    places = {name: view.at(axes, *end) for name, end in ends.items()}
-    heights = spread_out({name: float(place[1]) for name, place in places.items()}, _GAP)
-    for (name, place), colour in zip(places.items(), colours, strict=True):
-        yield Word(name, place[0] + 4, heights[name], colour)
+    words = (view.word(name, axes, *end, colour) for (name, end), colour in zip(ends.items(), colours, strict=True))
+    yield from apart((word._replace(x=word.x + 4) for word in words), _GAP)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 """What lies over a picture as parts of the page: grips for a hand, and words, which pictures themselves do not hold."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from transformer_parts.draw import theme
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 class Grip(NamedTuple):
@@ -32,7 +34,7 @@ class Word(NamedTuple):
     side: str = "right"
 
 
-def spread_out(heights: Mapping[str, float], gap: float) -> dict[str, float]:
+def spread_out(heights: Mapping[Name, float], gap: float) -> dict[Name, float]:
     """Return the heights of words, each at least `gap` below the one before and near to where it was.
 
     Examples
@@ -49,3 +51,10 @@ def spread_out(heights: Mapping[str, float], gap: float) -> dict[str, float]:
         up = (places[i] - heights[names[i]]) / 2
         places[i] = max(places[i] - up, places[i - 1] + gap if i else -inf)
     return dict(zip(names, places, strict=True))
+
+
+def apart(words: Iterable[Word], gap: float = 14) -> list[Word]:
+    """Return words that stand below one another, moved up or down so that none covers another."""
+    words = list(words)
+    heights = spread_out({i: float(word.y) for i, word in enumerate(words)}, gap)
+    return [words[i]._replace(y=y) for i, y in heights.items()]

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import ClockFaces
-from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
 from transformer_parts.language import _, plural
 
@@ -96,14 +95,14 @@ class RopePlaneView(View[Plane]):
     def words(self, data):
         names = ((_("query q"), data.query, theme.QUERY), (_("key k"), data.key, theme.KEY))
         for text, before, colour in names:
-            yield Word(text, *self.at(self.plane, *before), colour, "right" if before[0] >= 0 else "left")
+            yield self.word(text, self.plane, *before, colour, "right" if before[0] >= 0 else "left")
         turned = ((data.query_angle, 2.9, theme.QUERY), (data.key_angle, 2.5, theme.KEY))
         for angle, height, colour in turned:
             turns = int(abs(angle) / (2 * np.pi))
             if turns:
                 text = plural("and {n} whole turn", "and {n} whole turns", turns)
-                yield Word(text, *self.at(self.plane, -self.reach, height), colour)
-        yield Word(_("score"), *self.at(self.curve_axes, data.offset, data.score), theme.THIRD, "above")
+                yield self.word(text, self.plane, -self.reach, height, colour)
+        yield self.word(_("score"), self.curve_axes, data.offset, data.score, theme.THIRD, "above")
 
     @staticmethod
     def _sideways(query: NDArray, key: NDArray) -> float:

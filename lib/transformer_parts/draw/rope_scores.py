@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import Envelope, HeatMap
-from transformer_parts.draw.overlay import Word, spread_out
+from transformer_parts.draw.overlay import apart
 from transformer_parts.draw.view import View
 from transformer_parts.language import _
 from transformer_parts.maths.rope_scores import DistanceCounts
@@ -260,9 +260,8 @@ class RopeSpectrumView(View[Spectrum]):
         }
 
     def words(self, data):
-        levels = {"trained": data.trained_length, "offset": data.offset}
-        heights = {name: self.at(self.waves, 0, level)[1] - 9 for name, level in levels.items()}
-        apart = spread_out(heights, 15)
-        left = self.at(self.waves, -0.6, 1)[0]
-        yield Word(_("trained length"), left, apart["trained"])
-        yield Word(_("offset"), left, apart["offset"], theme.THIRD)
+        levels = (
+            self.word(_("trained length"), self.waves, -0.6, data.trained_length, up=9),
+            self.word(_("offset"), self.waves, -0.6, data.offset, theme.THIRD, up=9),
+        )
+        yield from apart(levels, 15)

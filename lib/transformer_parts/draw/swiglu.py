@@ -157,7 +157,7 @@ class GatedChannelsView(View[Channels]):
             for text, place, colour in zip(
                 (_("gate"), _("content"), _("product")), self.places, (GATE, CONTENT, PRODUCT), strict=True
             ):
-                yield Word(text, *self.at(self.bar_axes, i + 1 + place, self.bar_axes.get_ylim()[1]), colour, "above")
+                yield self.word(text, self.bar_axes, i + 1 + place, self.bar_axes.get_ylim()[1], colour, "above")
 
 
 NEGATIVE, WITHIN, ABOVE_ONE = theme.FIRST, theme.FAINT, theme.SECOND
@@ -237,13 +237,13 @@ class RealGatesView(View[Spread]):
         ):
             left, top = self.at(axes, axes.get_xlim()[0], axes.get_ylim()[1])
             yield Word(text, left, top - 8)
-            yield Word(_("all beyond"), *self.at(axes, axes.get_xlim()[1], 1.6e-1), side="left")
+            yield self.word(_("all beyond"), axes, axes.get_xlim()[1], 1.6e-1, side="left")
         for place, text, colour in (
             (-0.5, _("below 0"), NEGATIVE),
             (0.5, _("0 to 1"), theme.INK),
             (2.5, _("above 1"), ABOVE_ONE),
         ):
-            yield Word(text, *self.at(self.gate_axes, place, 1.2), colour, "on")
+            yield self.word(text, self.gate_axes, place, 1.2, colour, "on")
 
 
 @dataclass(frozen=True)

@@ -100,14 +100,16 @@ class View(ABC, Generic[Data]):
 
         With `down_to`, what lies from these axes down to the end of others takes it as well.
         """
-        box = ()
-        if anywhere:
-            (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
-            corners = self.at(axes, [left, right], [top, bottom])
-            if down_to is not None:
-                corners[1, 1] = self.at(down_to, down_to.get_xlim()[0], down_to.get_ylim()[0])[1]
-            box = (*corners.min(axis=0), *np.ptp(corners, axis=0))
-        return Grip(*self.at(axes, x, y), tuple(map(round, map(float, box))))
+        if not anywhere:
+            return Grip(*self.at(axes, x, y))
+        corners = self.at(axes, axes.get_xlim(), axes.get_ylim()[::-1])
+        if down_to is not None:
+            corners[1, 1] = self.at(down_to, down_to.get_xlim()[0], down_to.get_ylim()[0])[1]
+        return Grip(*self.at(axes, x, y), _box(corners))
+
+    def box(self, axes: Axes, x: tuple[float, float], y: tuple[float, float]) -> tuple[int, ...]:
+        """Return the part of the picture between two corners in axes, as a grip has it."""
+        return _box(self.at(axes, x, y))
 
     def word(
         self, text: str, axes: Axes, x: float, y: float, colour: str = theme.INK, side: str = "right", up: float = 0
@@ -142,3 +144,8 @@ class View(ABC, Generic[Data]):
         renderer = self._canvas.get_renderer()
         for artist in self.moving_artists:
             artist.draw(renderer)
+
+
+def _box(corners: NDArray) -> tuple[int, ...]:
+    """Return left, top, width and height of what lies between two corners of the picture."""
+    return tuple(map(round, map(float, (*corners.min(axis=0), *np.ptp(corners, axis=0)))))

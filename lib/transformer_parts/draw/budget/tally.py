@@ -137,9 +137,8 @@ class BudgetTallyView(View[TwoTallies]):
     def _end(self, axes: Axes, length: float, row: int) -> Grip:
         """Return a grip at the end of a model's bar, which a hand may take anywhere in its row."""
         far = axes.get_xlim()[1]
-        (left, top), (right, bottom) = self.at(axes, [0, far], [row + 0.5, row - 0.5])
-        x, y = self.at(axes, min(length, far), row + _Decoder.offset * (axes is self.parts))
-        return Grip(x, y, (round(left), round(top), round(right - left), round(bottom - top)))
+        place = self.at(axes, min(length, far), row + _Decoder.offset * (axes is self.parts))
+        return Grip(*place, self.box(axes, (0, far), (row - 0.5, row + 0.5)))
 
     def words(self, data):
         edge = self.left * self.size[0]
@@ -147,10 +146,10 @@ class BudgetTallyView(View[TwoTallies]):
             yield Word(name, edge - 2, self.at(self.whole, 0, row)[1], theme.INK, "left")
         for name, look in LOOKS.items():
             yield Word(NAMES[name], edge - 62, self.at(self.parts, 0, self._row(name))[1], look.colour, "left")
-        yield Word("= 1×", *self.at(self.whole, 1, -0.1), theme.INK)
+        yield self.word("= 1×", self.whole, 1, -0.1)
         ratio = data.model.total / data.reference.total
         if ratio > self.reach:
-            yield Word(_("cut here"), *self.at(self.whole, self.reach, 1.42), theme.INK, "left")
+            yield self.word(_("cut here"), self.whole, self.reach, 1.42, side="left")
 
 
 class _Decoder:

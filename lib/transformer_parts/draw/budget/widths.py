@@ -140,9 +140,8 @@ class BudgetWidthsView(View[Widths]):
     def _edge(self, data: Widths, layer: int) -> Grip:
         """Return a grip at the right edge of a layer, which a hand may take anywhere in its row."""
         floor, matrices = self.floors[layer], data.layers[layer].matrices
-        (left, top), (right, bottom) = self.at(self.budget, [0, self.reach], [floor + matrices, floor])
-        x, y = self.at(self.budget, min(data.layers[layer].width / data.d_model, self.reach), floor + matrices / 2)
-        return Grip(x, y, (round(left), round(top), round(right - left), round(bottom - top)))
+        place = self.at(self.budget, min(data.layers[layer].width / data.d_model, self.reach), floor + matrices / 2)
+        return Grip(*place, self.box(self.budget, (0, self.reach), (floor, floor + matrices)))
 
     def words(self, data):
         names = (_("plain"), _("gated, as wide"), _("gated, equal budget"), _("gated, by the rule"))
@@ -153,7 +152,7 @@ class BudgetWidthsView(View[Widths]):
                 x, y = self.at(self.budget, edge, floor + layer.matrices / 2)
                 yield Word(name, x + 6, y, theme.SECOND if layer.matrices == 3 else theme.FIRST)
         gap = (self.floors[0] + self.floors[1] + 3) / 2
-        yield Word(_("dashed: as much area as the plain layer"), *self.at(self.budget, 0, gap))
+        yield self.word(_("dashed: as much area as the plain layer"), self.budget, 0, gap)
         names = (_("exact"), _("rounded down"), _("times the multiplier"), _("up to a multiple"))
         places = [*self.exact.get_xdata(), *self.dots.get_xdata()]
         for i, (name, place) in enumerate(zip(names, places, strict=True)):

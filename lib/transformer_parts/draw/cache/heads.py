@@ -95,7 +95,7 @@ class CacheHeadsView(View[HeadWeights]):
         (left, right), (top, bottom) = self.at(self.weights_axes, [-1, self.slots], [1.05, -1.05]).T
         yield Word(_("as it should be"), left, top + 8, theme.FIRST)
         yield Word(_("as it is"), left, bottom - 8, theme.SECOND)
-        yield Word(_("share on wrong tokens"), *(self.at(self.share_axes, -1, 0.92)), theme.SECOND)
+        yield self.word(_("share on wrong tokens"), self.share_axes, -1, 0.92, theme.SECOND)
         for weights, sign, colour in ((data.right_weights, 1, theme.FIRST), (data.weights, -1, theme.SECOND)):
             slot = int(weights.argmax())
             x, y = self.at(self.weights_axes, slot, sign * weights[slot])

@@ -9,7 +9,6 @@ from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.overlay import Word
 from transformer_parts.draw.view import View
 from transformer_parts.language import _, plural
 
@@ -92,4 +91,4 @@ class CacheSizeView(View[CacheBytes]):
             side = "left" if at == 10 else "right"
             yield self.word(text, self.axes, 2.0**at, data.curves[n_kv_heads][at], theme.VALUE, side, up=-5 * (at > 10))
         memory = _("{memory:g} GiB of memory", memory=data.memory / 2**30)
-        yield Word(memory, *(self.at(self.axes, 2.0**2.5, data.memory)), theme.FIRST, "above")
+        yield self.word(memory, self.axes, 2.0**2.5, data.memory, theme.FIRST, "above")

@@ -135,15 +135,15 @@ class CacheStepsView(View[Steps]):
 
     def words(self, data):
         groups, slots, _pair = data.keys.shape
-        yield Word(_("query"), *self.at(self.grid, slots - 1.5, groups), theme.QUERY, "left")
+        yield self.word(_("query"), self.grid, slots - 1.5, groups, theme.QUERY, "left")
         (left, right), top = self.at(self.weights_axes, [-0.7, self.slots - 0.3], 1.04)[:, 0], self.size[1] * 0.29
         yield Word(_("keys; grey: as they should be"), left, top, theme.KEY)
         yield Word(_("attention; grey: as it should be"), right, top + 18, theme.VALUE, "left")
         edge = data.pad + data.prompt - 0.5
-        yield Word(_("prompt"), *self.at(self.error_axes, edge, 1e3), side="left")
-        yield Word(_("new tokens"), *self.at(self.error_axes, edge, 1e3))
-        yield Word(_("error"), *self.at(self.error_axes, self.slots - 0.3, 1e3), theme.SECOND, "left")
-        yield Word(_("rounding"), *self.at(self.error_axes, self.slots - 0.3, EXACT / 100), theme.FIRST, "left")
+        yield self.word(_("prompt"), self.error_axes, edge, 1e3, side="left")
+        yield self.word(_("new tokens"), self.error_axes, edge, 1e3)
+        yield self.word(_("error"), self.error_axes, self.slots - 0.3, 1e3, theme.SECOND, "left")
+        yield self.word(_("rounding"), self.error_axes, self.slots - 0.3, EXACT / 100, theme.FIRST, "left")
 
     def _draw_hands(self, data: Steps, groups: int, newest: int) -> None:
         # Row 0 is the last kv head's; the query is drawn above the first's.

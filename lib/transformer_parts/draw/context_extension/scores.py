@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
 from transformer_parts.draw.artists import Envelope
-from transformer_parts.draw.overlay import Word, spread_out
+from transformer_parts.draw.overlay import apart
 from transformer_parts.draw.view import View
 from transformer_parts.language import _
 
@@ -118,11 +118,11 @@ class ExtensionScoresView(View[Attention]):
             _("without the attention factor"): (data.entropy_bare, theme.FIRST),
             _("extended"): (data.entropy_after, theme.FIRST),
         }
-        ends = {
-            name: float(self.at(self.entropy_axes, right, line[-1])[1]) - 8 for name, (line, _look) in names.items()
-        }
-        for name, height in spread_out(ends, 15).items():
-            yield Word(name, self.at(self.entropy_axes, right, 0)[0], height, names[name][1], "left")
+        ends = (
+            self.word(name, self.entropy_axes, right, line[-1], colour, "left", up=8)
+            for name, (line, colour) in names.items()
+        )
+        yield from apart(ends, 15)
         if data.trained_length < 0.7 * right:
             text = _("grey: beyond training")
             yield self.word(text, self.score_axes, right, self.score_axes.get_ylim()[1], theme.FAINT, "left", up=-6)

@@ -10,7 +10,7 @@ from matplotlib.ticker import MultipleLocator, NullLocator
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.overlay import Word, spread_out
+from transformer_parts.draw.overlay import Word, apart
 from transformer_parts.draw.view import View
 from transformer_parts.language import _
 
@@ -132,8 +132,7 @@ class DecoderTrainingView(View[Losses]):
             ends[seen], colours[seen] = data.training[-1], SEEN
         x = self.at(self.step_axes, data.steps[-1], 0)[0] + 63
         heights = {name: self.at(self.step_axes, 0, min(end, self.highest))[1] for name, end in ends.items()}
-        for name, y in spread_out(heights, 14).items():
-            yield Word(name, x, y, colours.get(name, theme.FAINT))
+        yield from apart(Word(name, x, y, colours.get(name, theme.FAINT)) for name, y in heights.items())
         places = data.known_from / 2, (data.known_from + len(data.honest_at)) / 2
         for text, place in zip((_("cannot be known"), _("can be known")), places, strict=True):
             middle, top = self.at(self.position_axes, place - 0.5, self.highest)

@@ -157,8 +157,8 @@ class NormSphereView(View[Space]):
         to_screen = camera(data.azimuth, data.elevation).T
         rms, layer = ((point @ to_screen)[:2] for point in (data.pair.rms_norm, data.pair.layer_norm))
         sides = ("left", "right") if rms[0] < layer[0] else ("right", "left")
-        yield Word(_("RMSNorm"), *self.at(self.axes, *rms), RMS_NORM, sides[0])
-        yield Word(_("LayerNorm"), *self.at(self.axes, *layer), LAYER_NORM, sides[1])
+        yield self.word(_("RMSNorm"), self.axes, *rms, RMS_NORM, sides[0])
+        yield self.word(_("LayerNorm"), self.axes, *layer, LAYER_NORM, sides[1])
         for text, colour, height in (
             (_("grey sphere: RMS 1"), theme.FAINT, 0),
             (_("red circle: RMS 1 and mean 0"), LAYER_NORM, 1),

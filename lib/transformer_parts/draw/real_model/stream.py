@@ -9,7 +9,7 @@ from matplotlib.collections import LineCollection
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.overlay import Grip, Word, spread_out
+from transformer_parts.draw.overlay import Grip, Word, apart
 from transformer_parts.draw.real_model.words import LINE, MOST_LINES, passage_places, written
 from transformer_parts.draw.view import View
 from transformer_parts.language import _
@@ -112,6 +112,4 @@ class RealModelStreamView(View[Stream]):
     def _names(self, axes, ends, names, colours) -> Iterator[Word]:
         """Name lines at their ends, which are given by the numbers of the names."""
         right = axes.get_xlim()[1]
-        heights = {i: self.at(axes, right, end)[1] for i, end in ends.items()}
-        for i, y in spread_out(heights, 14).items():
-            yield Word(names[i], self.at(axes, right, 1)[0], y, colours.get(i, theme.FAINT))
+        yield from apart(self.word(names[i], axes, right, end, colours.get(i, theme.FAINT)) for i, end in ends.items())

@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 from numpy.typing import NDArray
 
 from transformer_parts.draw import theme
-from transformer_parts.draw.overlay import Word, spread_out
+from transformer_parts.draw.overlay import Word, apart
 from transformer_parts.draw.view import View
 from transformer_parts.language import _
 
@@ -183,5 +183,4 @@ class NamedRunsView(RunsView):
         low, high = axes.get_ylim()
         x = self.at(axes, data.last, low)[0] + 10
         heights = {text: self.at(axes, 0, np.clip(end, low, high))[1] for text, end in ends.items()}
-        for text, y in spread_out(heights, 14).items():
-            yield Word(text, x, y, colours.get(text, theme.INK))
+        yield from apart(Word(text, x, y, colours.get(text, theme.INK)) for text, y in heights.items())
