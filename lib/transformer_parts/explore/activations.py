@@ -22,7 +22,7 @@ from transformer_parts.draw.activations import (
 from transformer_parts.explore import controls
 from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.ranges import places
+from transformer_parts.explore.ranges import values_of
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
 from transformer_parts.maths import activations
@@ -89,7 +89,7 @@ class ActivationCurves(Panel[Curves]):
         return ActivationCurvesView()
 
     def track(self, handle):
-        return self.view.at(self.view.value_axes, list(places(self.controls["at"]).values()), 0)
+        return self.view.at(self.view.value_axes, values_of(self.controls["at"]), 0)
 
     def compute(self, *, at, beta, first, second):
         functions = dict(_FUNCTIONS)
@@ -180,7 +180,7 @@ class DeadUnits(Panel[Units]):
         return DeadUnitsView()
 
     def track(self, handle):
-        biases = np.array(list(places(self.controls["bias"]).values()))
+        biases = values_of(self.controls["bias"])
         unbiased = self._pre[self.state["source"]][: self.state["inputs"]]
         return self.view.at(self.view.count_axes, biases, fraction_dead(unbiased, biases))
 

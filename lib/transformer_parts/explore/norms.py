@@ -19,7 +19,7 @@ from transformer_parts.draw.norms import (
 from transformer_parts.explore import controls
 from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.ranges import places
+from transformer_parts.explore.ranges import values_of
 from transformer_parts.explore.readout import Row, Term, number, vector
 from transformer_parts.language import _
 from transformer_parts.maths.norms import angle, center, layer_norm, moments, rms_norm
@@ -46,6 +46,11 @@ def _moment_rows(pair: Pair) -> list[Row]:
 
 def _or_dash(value: float, unit: str, digits: int = 6) -> str:
     return "—" if np.isnan(value) else number(value, digits) + unit
+
+
+def _difference_row(pair: Pair) -> Row:
+    largest = number(np.abs(pair.difference).max())
+    return Row(_("largest difference of the outputs"), largest, DIFFERENCE, minor=True, mark="difference")
 
 
 class NormBars(Panel[Pair]):
@@ -122,13 +127,7 @@ class NormBars(Panel[Pair]):
             Row("RMSNorm(x)", vector(data.rms_norm), RMS_NORM, mark="rms_norm"),
             Row("LayerNorm(x)", vector(data.layer_norm), LAYER_NORM, mark="layer_norm"),
             Row(_("RMS of the two outputs"), ", ".join(rms_of_outputs), minor=True),
-            Row(
-                _("largest difference of the outputs"),
-                number(np.abs(data.difference).max()),
-                DIFFERENCE,
-                minor=True,
-                mark="difference",
-            ),
+            _difference_row(data),
         ]
 
 
@@ -184,7 +183,7 @@ class NormSphere(Panel[Space]):
         return NormSphereView()
 
     def track(self, handle):
-        around, above = (np.array(list(places(self.controls[name]).values())) for name in ("azimuth", "elevation"))
+        around, above = (values_of(self.controls[name]) for name in ("azimuth", "elevation"))
         ends = self.view.axis_ends(int(handle[-1]) - 1, around[:, None], above)
         # An end that points away is out of a hand's reach: as far away as a page can say.
         return np.where(np.isfinite(ends), self.view.at(self.view.axes, *np.moveaxis(ends, -1, 0)), -2048)
@@ -280,13 +279,7 @@ class NormResidual(Panel[Channels]):
             Row(_("largest channel, its input"), f"{i}: {number(pair.x[i], 2)}", theme.THIRD, mark="largest"),
             Row(_("its RMSNorm output"), number(pair.rms_norm[i], 4), RMS_NORM, minor=True, mark="rms_norm"),
             Row(_("its LayerNorm output"), number(pair.layer_norm[i], 4), LAYER_NORM, minor=True, mark="layer_norm"),
-            Row(
-                _("largest difference of the outputs"),
-                number(np.abs(pair.difference).max()),
-                DIFFERENCE,
-                minor=True,
-                mark="difference",
-            ),
+            _difference_row(pair),
             Row(_("|LayerNorm − RMSNorm| / |RMSNorm|"), _or_dash(100 * relative, " %", 2)),
         ]
 

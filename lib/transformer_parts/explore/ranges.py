@@ -7,6 +7,7 @@ from math import floor
 from typing import Protocol
 
 import ipywidgets as widgets
+import numpy as np
 from numpy.typing import NDArray
 
 from transformer_parts.explore.handles import Handle
@@ -55,6 +56,11 @@ def places(control: widgets.Widget) -> dict[int, object]:
     if hasattr(control, "index"):
         return dict(enumerate(value for _label, value in options(control)))
     return {}
+
+
+def values_of(control: widgets.Widget) -> NDArray:
+    """Return the values that a control offers, in order."""
+    return np.array(list(places(control).values()))
 
 
 def options(control: widgets.Widget) -> list[tuple[str, object]]:

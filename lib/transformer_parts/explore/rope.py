@@ -9,7 +9,7 @@ from transformer_parts.draw.rope import Clocks, Plane, RopeClocksView, RopePlane
 from transformer_parts.explore import controls
 from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.ranges import places
+from transformer_parts.explore.ranges import values_of
 from transformer_parts.explore.readout import Row, Term, number, vector
 from transformer_parts.language import _
 from transformer_parts.maths import attention, rope, rope_scores
@@ -94,7 +94,7 @@ class RopePlane(Panel[Plane]):
             return None
         state, which = self.state, handle
         names = (f"{which}_direction", f"{which}_length")
-        directions, lengths = (np.array(list(places(self.controls[name]).values())) for name in names)
+        directions, lengths = (values_of(self.controls[name]) for name in names)
         angle = (state["m" if which == "query" else "n"] + state["shift"]) * state["theta"]
         angles = np.radians(directions)[:, None] + angle
         return self.view.at(self.view.plane, lengths * np.cos(angles), lengths * np.sin(angles))

@@ -109,19 +109,9 @@ class BudgetWidths(Panel[Widths]):
                 theme.FIRST,
                 mark="plain",
             ),
-            Row(
-                _("gated, as wide: 3·{d}·{width}", d=d, width=same.width),
-                _count_and_ratio(same),
-                theme.SECOND,
-                mark="same",
-            ),
+            _gated_row(_("gated, as wide: 3·{d}·{width}", d=d, width=same.width), same, "same"),
             Row(_("equal budget, 2·d_ff/3"), number(data.equal, 2), minor=True),
-            Row(
-                _("gated, rounded down: 3·{d}·{width}", d=d, width=equal.width),
-                _count_and_ratio(equal),
-                theme.SECOND,
-                mark="equal",
-            ),
+            _gated_row(_("gated, rounded down: 3·{d}·{width}", d=d, width=equal.width), equal, "equal"),
             Row(_("budget matched?"), VERDICTS[equal.match.verdict], minor=True),
             Row(_("the rule: 8d/3"), number(data.two_thirds, 2), minor=True),
             Row(_("1. rounded down"), f"{rule.two_thirds}", minor=True),
@@ -132,15 +122,11 @@ class BudgetWidths(Panel[Widths]):
                 minor=True,
             ),
             Row(_("of which step 3 added"), f"{rule.d_ff - rule.multiplied}", minor=True),
-            Row(
-                _("gated, by the rule: 3·{d}·{width}", d=d, width=by_rule.width),
-                _count_and_ratio(by_rule),
-                theme.SECOND,
-                mark="rule",
-            ),
+            _gated_row(_("gated, by the rule: 3·{d}·{width}", d=d, width=by_rule.width), by_rule, "rule"),
             Row(_("budget matched by the rule?"), VERDICTS[by_rule.match.verdict], minor=True),
         ]
 
 
-def _count_and_ratio(layer: Layer) -> str:
-    return f"{layer.match.parameters:,} ({layer.match.ratio:.4f})"
+def _gated_row(label: str, layer: Layer, mark: str) -> Row:
+    """Return the line of a gated layer: its parameters, and their ratio to the plain layer's."""
+    return Row(label, f"{layer.match.parameters:,} ({layer.match.ratio:.4f})", theme.SECOND, mark=mark)

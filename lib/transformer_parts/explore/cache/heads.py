@@ -8,10 +8,10 @@ import numpy as np
 from transformer_parts.draw import theme
 from transformer_parts.draw.cache import CacheHeadsView, HeadWeights
 from transformer_parts.explore import controls
-from transformer_parts.explore.cache.steps import WAYS
+from transformer_parts.explore.cache.steps import WAYS, idle_controls
 from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.ranges import places
+from transformer_parts.explore.ranges import values_of
 from transformer_parts.explore.readout import Row
 from transformer_parts.language import _
 from transformer_parts.maths.cache import FAULTS, Chunk, Glance, head_run, head_whole, misplaced
@@ -87,15 +87,13 @@ class CacheHeads(Panel[HeadWeights]):
         return CacheHeadsView()
 
     def track(self, handle):
-        values = np.array(list(places(self.controls[handle]).values()))
+        values = values_of(self.controls[handle])
         if handle == "step":
             return self.view.at(self.view.share_axes, self.state["prompt"] + values - 1, 0)
         return self.view.at(self.view.share_axes, values - 0.5, 1)
 
     def idle(self, state):
-        if FAULTS[state["fault"]].scaling != "none":
-            return {}
-        return {"trained_length": _("the base stays as it is")}
+        return idle_controls(state["fault"])
 
     def couple(self, name):
         if name == "prompt":

@@ -10,7 +10,7 @@ from transformer_parts.draw.cache import EXACT, CacheStepsView, Steps
 from transformer_parts.explore import controls
 from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.ranges import places
+from transformer_parts.explore.ranges import values_of
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
 from transformer_parts.maths import budget
@@ -34,6 +34,13 @@ WAYS = MappingProxyType(
         _("base left over from a longer text"): "base not restored",
     }
 )
+
+
+def idle_controls(fault: str) -> dict[str, str]:
+    """Return the controls that change nothing with a way of using the cache, with the reason."""
+    if FAULTS[fault].scaling != "none":
+        return {}
+    return {"trained_length": _("the base stays as it is")}
 
 
 class CacheSteps(Panel[Steps]):
@@ -105,15 +112,13 @@ class CacheSteps(Panel[Steps]):
 
     def track(self, handle):
         state, axes = self.state, self.view.weights_axes
-        values = np.array(list(places(self.controls[handle]).values()))
+        values = values_of(self.controls[handle])
         if handle == "step":
             return self.view.at(axes, state["pad"] + state["prompt"] + values - 1, 0)
         return self.view.at(axes, state["pad"] + values - 0.5, 1)
 
     def idle(self, state):
-        if FAULTS[state["fault"]].scaling != "none":
-            return {}
-        return {"trained_length": _("the base stays as it is")}
+        return idle_controls(state["fault"])
 
     def couple(self, name):
         pad, layer = self.controls["pad"], self.controls["layer"]

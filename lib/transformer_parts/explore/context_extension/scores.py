@@ -12,7 +12,7 @@ from transformer_parts.explore.cache.heads import KINDS
 from transformer_parts.explore.context_extension.methods import FACTORS, METHODS
 from transformer_parts.explore.handles import Handle
 from transformer_parts.explore.panel import Panel
-from transformer_parts.explore.ranges import places
+from transformer_parts.explore.ranges import values_of
 from transformer_parts.explore.readout import Row, number
 from transformer_parts.language import _
 from transformer_parts.maths import rope
@@ -90,7 +90,7 @@ class ExtensionScores(Panel[Attention]):
 
     def track(self, handle):
         axes, trained = self.view.entropy_axes, self.state["trained_length"]
-        lengths = np.array(list(places(self.controls["factor"]).values())) * trained
+        lengths = values_of(self.controls["factor"]) * trained
         last = np.minimum(self.state["shown"] or lengths, lengths) - 1
         # The edge stands where the axis, which goes on from it as far as the extension, has the trained length.
         part = (trained + 0.01 * last) / (1.02 * last)
