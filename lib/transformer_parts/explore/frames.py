@@ -102,7 +102,7 @@ class Frames:
             if self._panel.couples and self._twin is None:
                 self._twin = twin_of(self._panel)
             self._range, self._waiting = Range(range, self._panel, names, self._twin), []
-            self._send_tracks(names)
+            self._send_tracks(control)
         self._range.wanted = True
         self._range.near(at, pixels)
         self._go_on()
@@ -114,10 +114,13 @@ class Frames:
         handle = self._panel.handles.get(control)
         return handle and handle.controls
 
-    def _send_tracks(self, names: tuple[str, ...]) -> None:
-        """Send the places of the handles of these controls, where the panel has them for all values at once."""
+    def _send_tracks(self, control: str) -> None:
+        """Send the places of a control's handles, where the panel has them for all values at once.
+
+        A handle that moves two controls counts as a control of its own.
+        """
         for name, handle in self._panel.handles.items():
-            if handle.controls == names:
+            if control == (name if len(handle.controls) > 1 else handle.controls[0]):
                 track = None
                 with suppress(Exception):
                     track = self._panel.track(name)
@@ -149,8 +152,8 @@ class Frames:
     def _moved(self, control: str, at: int, id: str) -> None:
         self._move = id
         names, controls = self._names(control), self._panel.controls
-        joint = None if names is None else Joint(controls, names)
-        values = None if joint is None else joint.values(at)
+        joint = names and Joint(controls, names)
+        values = joint and joint.values(at)
         if values is None or joint.key(self._at()) == at:
             # There is no such place any more, or it is where the control is; the page waits for an answer.
             self.rest()
