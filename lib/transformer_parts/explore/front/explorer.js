@@ -165,11 +165,11 @@ export class Explorer {
 
   /** Light up what is under the pointer. */
   point(event) {
-    if (!this.painted || this.over.held) return;
-    const { shows } = this.part;
+    const marks = Object.entries(this.part.shows);
+    if (!marks.length || !this.painted || this.over.held) return;
     const point = this.over.point(event);
-    const place = this.painter.meets(this.painted.frame, Object.values(shows).flat(), point);
-    this.light(Object.keys(shows).find((mark) => shows[mark].includes(place)) ?? "", point);
+    const place = this.painter.meets(this.painted.frame, marks.flatMap(([, places]) => places), point);
+    this.light(marks.find(([, places]) => places.includes(place))?.[0] ?? "", point);
   }
 
   inOrder() {
@@ -209,8 +209,9 @@ export class Explorer {
     const observer = new ResizeObserver(fit);
     observer.observe(this.canvas);
     const theme = () => {
-      if (!this.painter.setDark(isDark())) return;
-      this.over.setDark(isDark());
+      const dark = isDark();
+      if (!this.painter.setDark(dark)) return;
+      this.over.setDark(dark);
       this.paint();
     };
     const themes = new MutationObserver(theme);
@@ -322,8 +323,11 @@ export class Explorer {
     const isBusy = state === "busy";
     this.notice.textContent = isBusy ? this.part.words.busy : "";
     for (const control of this.inOrder()) control.disable(state === "gone");
-    this.isExample = pressed >= 0 && pressed < this.buttons.length - 1;
-    this.digits();
+    const isExample = pressed >= 0 && pressed < this.buttons.length - 1;
+    if (isExample !== this.isExample) {
+      this.isExample = isExample;
+      this.digits();
+    }
     this.step.textContent = this.part.guide[pressed] ?? "";
     this.buttons.forEach((made, number) => {
       made.disabled = state === "gone";

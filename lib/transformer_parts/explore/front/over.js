@@ -154,7 +154,7 @@ export class Over {
   /** The grip that a pointer would take: one that it meets, else the nearest of those whose part of the picture it is in. */
   find(point, reach) {
     const near = (grip) => Math.hypot(point[0] - grip.place[0], point[1] - grip.place[1]);
-    const here = this.grips.filter((grip) => grip.place && !grip.element.ariaDisabled);
+    const here = this.grips.filter((grip) => grip.place);
     const within = (reach * this.size.width) / (this.canvas.clientWidth || this.size.width);
     const [met] = here.filter((grip) => near(grip) <= within).toSorted((a, b) => near(a) - near(b));
     const [inside] = here.filter((grip) => grip.isIn(point)).toSorted((a, b) => a.distance(point) - b.distance(point));
