@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from PIL import Image
+from stills import still
 
 from transformer_parts.explore.rope import RopePlane
 
@@ -30,16 +31,18 @@ def states() -> Iterator[tuple[dict[str, int], int]]:
         yield walk[-1], REST
 
 
+def frame(panel: RopePlane, state: dict[str, int]) -> Image.Image:
+    """Return the picture of a state, as wide as the README shows it."""
+    panel.put(panel.initial | state)
+    with Image.open(io.BytesIO(still(panel))) as picture:
+        height = round(picture.height * WIDTH / picture.width)
+        return picture.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS)
+
+
 def main() -> None:
     """Write the picture."""
     panel = RopePlane()
-    frames, durations = [], []
-    for state, milliseconds in states():
-        panel.put(panel.initial | state)
-        with Image.open(io.BytesIO(panel.view.still(panel.compute(**panel.state)))) as still:
-            height = round(still.height * WIDTH / still.width)
-            frames.append(still.convert("RGB").resize((WIDTH, height), Image.Resampling.LANCZOS))
-        durations.append(milliseconds)
+    frames, durations = zip(*((frame(panel, state), milliseconds) for state, milliseconds in states()), strict=True)
     frames[0].save(PICTURE, save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=80, method=6)
     print(f"{PICTURE.relative_to(PROJECT)}  {PICTURE.stat().st_size / 1000:.0f} kB, {len(frames)} frames")
 

@@ -108,23 +108,13 @@ def test_the_moving_picture_of_the_readme_shows_the_walk():
     """It is compressed with loss: each frame is nearer to its own state than to any other that looks different."""
     assert moving_picture.PICTURE.stat().st_size < 1_000_000
     panel = RopePlane()
-    wanted = []
-    for state, _milliseconds in moving_picture.states():
-        panel.put(panel.initial | state)
-        wanted.append(np.asarray(frame_of(stills.still(panel)), float))
+    wanted = [np.asarray(moving_picture.frame(panel, state), float) for state, _ms in moving_picture.states()]
     with Image.open(moving_picture.PICTURE) as moving:
         assert moving.n_frames == len(wanted)
         for number in range(0, moving.n_frames, 7):
             moving.seek(number)
             shown = np.asarray(moving.convert("RGB"), float)
             assert np.argmin([difference(shown, one) for one in wanted]) == number
-
-
-def frame_of(png: bytes) -> Image.Image:
-    with Image.open(io.BytesIO(png)) as still:
-        return still.convert("RGB").resize(
-            (moving_picture.WIDTH, round(still.height * moving_picture.WIDTH / still.width))
-        )
 
 
 def test_stills_are_small_enough_for_git():
